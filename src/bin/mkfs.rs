@@ -1,0 +1,5 @@
+//! xfskit-mkfs; see `xfskit::cli::mkfs`.
+
+fn main() -> std::process::ExitCode {
+    xfskit::cli::mkfs::main()
+}

@@ -1,0 +1,1 @@
+//! One engine for the btrees of XFS.

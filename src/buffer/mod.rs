@@ -1,0 +1,1 @@
+//! Blocks verified on read and stamped on write.

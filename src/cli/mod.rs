@@ -1,0 +1,4 @@
+//! The command line: one file per tool. The tools do not know each other.
+
+pub mod info;
+pub mod mkfs;

@@ -1,0 +1,1 @@
+//! Walkers over raw blocks: one parser of every structure.

@@ -1,0 +1,25 @@
+//! xfskit: an offline toolkit for XFS images and devices.
+//!
+//! The crate is layered; a module uses only what stands below it:
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`cli`] | one file per tool: arguments to options to engine to report |
+//! | [`mkfs`] | formatting: configuration, plan, write |
+//! | [`forms`] | walkers over raw blocks: inodes, forks, directories, attributes |
+//! | [`btree`] | one engine for the btrees of XFS |
+//! | [`buffer`] | blocks verified on read and stamped on write |
+//! | [`device`] | the storage trait and its stack |
+//! | [`geometry`] | validated geometry, features, kinds of address |
+//! | [`ondisk`] | every on-disk structure, declared once; no I/O |
+//! | [`error`] | the errors of the library, and where on disk they happened |
+
+pub mod btree;
+pub mod buffer;
+pub mod cli;
+pub mod device;
+pub mod error;
+pub mod forms;
+pub mod geometry;
+pub mod mkfs;
+pub mod ondisk;

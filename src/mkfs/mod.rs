@@ -1,0 +1,1 @@
+//! Formatting: configuration, plan, write.
