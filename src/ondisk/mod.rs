@@ -6,9 +6,42 @@
 
 #[macro_use]
 mod declare;
+pub mod agf;
+pub mod agfl;
+pub mod agi;
+pub mod alloc_record;
+pub mod btree_block;
 pub mod crc;
+pub mod dinode;
+pub mod dquot;
+pub mod extent;
+pub mod feature_bits;
+pub mod inobt_record;
+pub mod null;
+pub mod refcount_record;
+pub mod rmap_record;
+pub mod rt;
+pub mod rt_superblock;
+pub mod superblock;
+pub mod timestamp;
 
+pub use agf::RawAgf;
+pub use agfl::RawAgfl;
+pub use agi::RawAgi;
+pub use alloc_record::{FreeExtent, RawAllocRecord};
+pub use btree_block::{RawLongBlock, RawLongBlockV5, RawShortBlock, RawShortBlockV5};
 pub use declare::{Field, FieldKind, FieldType, OnDisk};
+pub use dinode::{RawDinode, RawDinodeCore};
+pub use dquot::{RawDiskDquot, RawDquotBlock};
+pub use extent::{Extent, RawBmbtKey, RawBmdrRoot, RawExtent};
+pub use inobt_record::{INODES_PER_CHUNK, InodeChunk, RawInobtKey, RawInobtRecord, RawSparseInobtRecord};
+pub use null::{NULLAGBLOCK, NULLAGINO, NULLFSBLOCK, NULLFSINO};
+pub use refcount_record::{RawRefcountKey, RawRefcountRecord, RawRtrefcountRoot, Refcount};
+pub use rmap_record::{RawRmapKey, RawRmapRecord, RawRtrmapRoot, Rmap};
+pub use rt::{RawRtBlockHeader, RtWordForm};
+pub use rt_superblock::RawRtSuperblock;
+pub use superblock::RawSuperblock;
+pub use timestamp::Timestamp;
 pub use zerocopy::byteorder::{BigEndian, LittleEndian};
 
 /// Big-endian 16-bit integer, as XFS stores it.
