@@ -65,6 +65,55 @@ impl fmt::Display for Corruption {
     }
 }
 
+/// Every check that a structure failed, in the order of verification; none when it is sound.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    failures: Vec<Corruption>,
+}
+
+impl Verdict {
+    /// The verdict of a structure of which nothing bad is known yet.
+    pub fn new() -> Self {
+        Verdict::default()
+    }
+
+    /// Notes that `check` failed at `place`; `detail` says what was found.
+    pub fn fail(&mut self, check: Check, place: Place, detail: impl Into<String>) {
+        self.failures.push(Corruption { check, place, detail: detail.into() });
+    }
+
+    /// Adds what another verdict found.
+    pub fn append(&mut self, other: Verdict) {
+        self.failures.extend(other.failures);
+    }
+
+    /// Whether no check failed.
+    pub fn is_sound(&self) -> bool {
+        self.failures.is_empty()
+    }
+
+    /// Whether `check` is among those that failed.
+    pub fn has_failed(&self, check: Check) -> bool {
+        self.failures.iter().any(|failure| failure.check == check)
+    }
+
+    /// The checks that failed.
+    pub fn failures(&self) -> &[Corruption] {
+        &self.failures
+    }
+
+    /// The first failure as an error.
+    ///
+    /// # Errors
+    /// `Corrupt`, when a check failed.
+    pub fn into_result(self) -> Result<()> {
+        match self.failures.into_iter().next() {
+            Some(first) => Err(Error::Corrupt(Box::new(first))),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Identity of a check: one value for each thing that is verified, so that tests and scripts can name it.
 ///
 /// Written as `agf.freeblks: out of range`.
