@@ -10,6 +10,7 @@
 //! | [`btree`] | one engine for the btrees of XFS |
 //! | [`buffer`] | blocks verified on read and stamped on write |
 //! | [`device`] | the storage trait and its stack |
+//! | [`readers`] | which kernels and GRUBs read which features, as data |
 //! | [`geometry`] | validated geometry, features, kinds of address |
 //! | [`ondisk`] | every on-disk structure, declared once; no I/O |
 //! | [`error`] | the errors of the library, and where on disk they happened |
@@ -23,3 +24,4 @@ pub mod forms;
 pub mod geometry;
 pub mod mkfs;
 pub mod ondisk;
+pub mod readers;
