@@ -42,7 +42,9 @@ impl FromStr for Target {
                 Some(("grub", release)) if target.grub.is_none() => target.grub = Some(release.parse()?),
                 Some(("kernel" | "grub", _)) => return Err(twice()),
                 _ => {
-                    return Err(Error::Usage(format!("--target {text}: expected kernel=RELEASE, grub=RELEASE or both")));
+                    return Err(Error::Usage(format!(
+                        "--target {text}: expected kernel=RELEASE, grub=RELEASE or both"
+                    )));
                 }
             }
         }
