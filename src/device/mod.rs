@@ -4,6 +4,9 @@
 //! |---|---|
 //! | [`FileDevice`] | a regular file or a block device, by pread and pwrite |
 //! | [`MemoryDevice`] | bytes in memory; what was never written takes none |
+//! | [`PartDevice`] | a range of another device |
+//!
+//! [`PartitionTable`] finds the range of a partition.
 //!
 //! A stack is built from the bottom: `Arc<dyn Device>` is itself a device, so a layer takes whatever it is given.
 
@@ -16,7 +19,11 @@ mod memory;
 #[allow(clippy::cast_possible_truncation)] // Test devices are small.
 mod model;
 mod pages;
+mod part;
+mod partition;
 
 pub use contract::{AllocatedRanges, ByteRange, Device, SectorSize};
 pub use file::{Access, FileDevice, FileKind, OpenFile};
 pub use memory::MemoryDevice;
+pub use part::PartDevice;
+pub use partition::{Partition, PartitionTable, TableKind};

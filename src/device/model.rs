@@ -126,3 +126,25 @@ fn file() {
         FileDevice::open(&path, OpenFile::WRITE).expect("invariant: the file can be opened")
     });
 }
+
+#[test]
+fn part() {
+    agrees_with_a_vector(|bytes| {
+        let mut disk = pattern(5000, 1);
+        disk.extend(bytes);
+        disk.extend(pattern(5000, 2));
+        let range = ByteRange { start: 5000, len: SIZE };
+        PartDevice::new(MemoryDevice::from_bytes(&disk), range).expect("invariant: the range is inside")
+    });
+}
+
+#[test]
+fn part_leaves_the_rest_alone() {
+    let disk = pattern(3 * 4096, 1);
+    let below = MemoryDevice::from_bytes(&disk);
+    let part = PartDevice::new(&below, ByteRange { start: 4096, len: 4096 }).expect("invariant: inside");
+    part.write_zeroes(0, 4096).expect("invariant: writable");
+    assert!(part.write_at(4090, &[1; 7]).is_err());
+    assert!(contents(&below) == [&disk[..4096], &[0; 4096], &disk[8192..]].concat());
+    assert!(PartDevice::new(&below, ByteRange { start: 4096, len: 8193 }).is_err());
+}
