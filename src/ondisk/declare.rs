@@ -76,6 +76,11 @@ pub trait OnDisk: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned + 
         Self::ref_from_prefix(bytes).ok()
     }
 
+    /// `count` structures at the start of `bytes`, and what follows; `None` when `bytes` are too few.
+    fn prefix_slice(bytes: &[u8], count: usize) -> Option<(&[Self], &[u8])> {
+        <[Self]>::ref_from_prefix_with_elems(bytes, count).ok()
+    }
+
     /// The structure at the start of `bytes` for change, and what follows; `None` when `bytes` are too few.
     fn prefix_mut(bytes: &mut [u8]) -> Option<(&mut Self, &mut [u8])> {
         Self::mut_from_prefix(bytes).ok()
