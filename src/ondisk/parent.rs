@@ -1,7 +1,7 @@
 //! Parent pointers: attributes whose name is the name of a directory entry, and whose value says which directory
 //! has it (Linux `fs/xfs/libxfs/xfs_parent.c`).
 
-use crate::ondisk::namehash::NameHash;
+use crate::ondisk::name_hash::NameHash;
 use crate::ondisk::{Be32, Be64};
 
 ondisk! {

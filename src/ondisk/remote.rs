@@ -55,3 +55,13 @@ ondisk! {
         48 => lsn: Be64,
     }
 }
+
+impl RawAttr3RmtHdr {
+    /// Offset of the CRC in bytes.
+    pub const CRC_OFFSET: usize = std::mem::offset_of!(RawAttr3RmtHdr, crc);
+}
+
+impl RawDsymlinkHdr {
+    /// Offset of the CRC in bytes.
+    pub const CRC_OFFSET: usize = std::mem::offset_of!(RawDsymlinkHdr, crc);
+}

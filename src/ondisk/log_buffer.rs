@@ -3,7 +3,7 @@
 
 use crate::error::{Check, Rule};
 use crate::ondisk::OnDisk;
-use crate::ondisk::logitem::LogItemType;
+use crate::ondisk::log_item::LogItemType;
 use zerocopy::IntoBytes;
 use zerocopy::byteorder::{ByteOrder, U16, U32, U64};
 

@@ -121,7 +121,7 @@ pub struct InodeLogFormat {
 }
 
 /// Number of inode items; their layouts need it before the table of types is of use.
-const INODE: u16 = super::logitem::LogItemType::Inode as u16;
+const INODE: u16 = super::log_item::LogItemType::Inode as u16;
 
 impl InodeLogFormat {
     /// Decodes the first region of an inode item; its length tells the width of the writer.

@@ -79,6 +79,11 @@ ondisk! {
     }
 }
 
+impl RawDa3Blkinfo {
+    /// Offset of the CRC in bytes.
+    pub const CRC_OFFSET: usize = std::mem::offset_of!(RawDa3Blkinfo, crc);
+}
+
 /// An inner node: its header in both versions, and its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DaNode<'a> {

@@ -2,8 +2,8 @@
 //! (Linux `fs/xfs/libxfs/xfs_da_format.h`, `xfs_dir2_leaf.c`, `xfs_dir2_node.c`).
 
 use crate::error::{Check, Rule};
-use crate::ondisk::dablock::{RawDa3Blkinfo, RawDaBlkinfo};
-use crate::ondisk::dirdata::RawDir3BlkHdr;
+use crate::ondisk::da_block::{RawDa3Blkinfo, RawDaBlkinfo};
+use crate::ondisk::dir_data::RawDir3BlkHdr;
 use crate::ondisk::{Be16, Be32, OnDisk};
 
 /// Magic number of the only leaf of a directory, v4.

@@ -6,8 +6,8 @@
 
 use crate::error::{Check, Rule};
 use crate::ondisk::OnDisk;
-use crate::ondisk::loginode::Width;
-use crate::ondisk::logitem::LogItemType;
+use crate::ondisk::log_inode::Width;
+use crate::ondisk::log_item::LogItemType;
 use zerocopy::IntoBytes;
 use zerocopy::byteorder::{ByteOrder, U16, U32, U64};
 

@@ -3,8 +3,8 @@
 //! Entries grow from the header upwards, names and values from the end of the block downwards.
 
 use crate::error::{Check, Rule};
-use crate::ondisk::attrshort::ATTR_LOCAL;
-use crate::ondisk::dablock::{RawDa3Blkinfo, RawDaBlkinfo};
+use crate::ondisk::attr_short::ATTR_LOCAL;
+use crate::ondisk::da_block::{RawDa3Blkinfo, RawDaBlkinfo};
 use crate::ondisk::{Be16, Be32, OnDisk};
 use zerocopy::IntoBytes;
 
@@ -300,7 +300,7 @@ pub fn put_name(block: &mut [u8], at: usize, name: &AttrLeafName<'_>) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ondisk::attrshort::ATTR_ROOT;
+    use crate::ondisk::attr_short::ATTR_ROOT;
     use proptest::prelude::*;
 
     type Attr = (Vec<u8>, Result<Vec<u8>, (u32, u32)>);

@@ -2,7 +2,7 @@
 //! leaf in one (Linux `fs/xfs/libxfs/xfs_da_format.h`, `xfs_dir2_data.c`, `xfs_dir2_block.c`).
 
 use crate::error::{Check, Rule};
-use crate::ondisk::dirleaf::RawDirLeafEntry;
+use crate::ondisk::dir_leaf::RawDirLeafEntry;
 use crate::ondisk::{Be16, Be32, Be64, Le32, OnDisk, RawUuid};
 use zerocopy::IntoBytes;
 
@@ -124,6 +124,11 @@ ondisk! {
         /// Leaf entries that are stale.
         4 => stale: Be32,
     }
+}
+
+impl RawDir3BlkHdr {
+    /// Offset of the CRC in bytes.
+    pub const CRC_OFFSET: usize = std::mem::offset_of!(RawDir3BlkHdr, crc);
 }
 
 /// Which kind of block holds the entries.
