@@ -86,10 +86,11 @@ pub trait Device: Send + Sync {
     fn flush(&self) -> Result<()>;
 
     /// Tells the device that the contents of the range are of no use; what is read there afterwards is not defined.
+    /// `false` if the device cannot discard.
     ///
     /// # Errors
-    /// `Io`; a device that cannot discard succeeds.
-    fn discard(&self, offset: u64, len: u64) -> Result<()>;
+    /// As for [`Device::write_at`].
+    fn discard(&self, offset: u64, len: u64) -> Result<bool>;
 
     /// The first range at or behind `from` that may hold something other than zeroes, cut at `from`; `None` if there
     /// is none. A device that does not know answers with all that is left of it.
@@ -155,7 +156,7 @@ macro_rules! forward_device {
             fn flush(&self) -> Result<()> {
                 (**self).flush()
             }
-            fn discard(&self, offset: u64, len: u64) -> Result<()> {
+            fn discard(&self, offset: u64, len: u64) -> Result<bool> {
                 (**self).discard(offset, len)
             }
             fn next_allocated(&self, from: u64) -> Result<Option<ByteRange>> {

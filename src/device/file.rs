@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{FallocateFlags, OFlags, SeekFrom, fallocate, ioctl_blkpbszget, ioctl_blksszget, seek};
 use rustix::io::Errno;
 
+use super::block_ioctl::discard_range;
 use super::contract::{ByteRange, Device, SectorSize, check_range, io_error, length_of};
-use super::discard::discard_block_range;
 use super::in_use;
 use crate::error::{DeviceRole, Error, Place, Result};
 
@@ -142,6 +142,11 @@ impl FileDevice {
         &self.path
     }
 
+    /// The open file itself.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Whether both are the same file or the same block device.
     pub fn is_same_as(&self, other: &FileDevice) -> bool {
         match (self.file.metadata(), other.file.metadata()) {
@@ -224,7 +229,7 @@ impl FileDevice {
 
     fn discard_piece(&self, piece: ByteRange) -> io::Result<()> {
         match self.kind {
-            FileKind::Block => discard_block_range(&self.file, piece.start, piece.len),
+            FileKind::Block => discard_range(&self.file, piece.start, piece.len),
             FileKind::Regular => {
                 let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
                 Ok(retry(|| fallocate(&self.file, mode, piece.start, piece.len))?)
@@ -270,20 +275,20 @@ impl Device for FileDevice {
         self.file.sync_all().map_err(|error| io_error(self.role, 0, error))
     }
 
-    fn discard(&self, offset: u64, len: u64) -> Result<()> {
+    fn discard(&self, offset: u64, len: u64) -> Result<bool> {
         self.check_writable(offset)?;
         self.check(offset, len)?;
-        let Some(whole) = self.whole_sectors(offset, len) else { return Ok(()) };
+        let Some(whole) = self.whole_sectors(offset, len) else { return Ok(true) };
         let mut at = whole.start;
         while at < whole.end() {
             let piece = ByteRange { start: at, len: DISCARD_STEP.min(whole.end() - at) };
             match self.discard_piece(piece) {
                 Ok(()) => at = piece.end(),
-                Err(error) if cannot_discard(&error) => return Ok(()),
+                Err(error) if cannot_discard(&error) => return Ok(false),
                 Err(error) => return Err(io_error(self.role, at, error)),
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn next_allocated(&self, from: u64) -> Result<Option<ByteRange>> {

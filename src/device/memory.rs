@@ -98,8 +98,8 @@ impl Device for MemoryDevice {
         Ok(())
     }
 
-    fn discard(&self, offset: u64, len: u64) -> Result<()> {
-        self.write_zeroes(offset, len)
+    fn discard(&self, offset: u64, len: u64) -> Result<bool> {
+        self.write_zeroes(offset, len).map(|()| true)
     }
 
     fn next_allocated(&self, from: u64) -> Result<Option<ByteRange>> {

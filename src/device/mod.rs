@@ -6,12 +6,13 @@
 //! | [`MemoryDevice`] | bytes in memory; what was never written takes none |
 //! | [`PartDevice`] | a range of another device |
 //!
-//! [`PartitionTable`] finds the range of a partition.
+//! [`PartitionTable`] finds the range of a partition, [`Signature`] recognises what must not be overwritten, and
+//! [`Topology`] is what a block device says about itself.
 //!
 //! A stack is built from the bottom: `Arc<dyn Device>` is itself a device, so a layer takes whatever it is given.
 
+mod block_ioctl;
 mod contract;
-mod discard;
 mod file;
 mod in_use;
 mod memory;
@@ -21,9 +22,13 @@ mod model;
 mod pages;
 mod part;
 mod partition;
+mod signature;
+mod topology;
 
 pub use contract::{AllocatedRanges, ByteRange, Device, SectorSize};
 pub use file::{Access, FileDevice, FileKind, OpenFile};
 pub use memory::MemoryDevice;
 pub use part::PartDevice;
 pub use partition::{Partition, PartitionTable, TableKind};
+pub use signature::{Contents, Signature};
+pub use topology::{Stripe, Topology, Zones};

@@ -61,7 +61,7 @@ impl<D: Device> Device for PartDevice<D> {
         self.inner.flush()
     }
 
-    fn discard(&self, offset: u64, len: u64) -> Result<()> {
+    fn discard(&self, offset: u64, len: u64) -> Result<bool> {
         self.inner.discard(self.below(offset, len)?, len)
     }
 

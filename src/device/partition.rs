@@ -57,7 +57,7 @@ impl PartitionTable {
     /// A GPT counts if the MBR protects it or there is no MBR; its backup is used where the primary is damaged.
     ///
     /// # Errors
-    /// `Usage` if there is no partition table; `Unsupported` or `Io` if it cannot be read.
+    /// `Usage` if there is no partition table; `Unsupported` if it is damaged or strange; `Io`.
     pub fn read(device: &dyn Device) -> Result<Self> {
         let mbr = read_boot_record(device, 0)?;
         let protects = mbr.as_ref().is_some_and(|mbr| mbr.iter().any(|(_, entry)| entry.sys == PROTECTIVE));
@@ -65,7 +65,7 @@ impl PartitionTable {
             Some(mbr) if !protects => Ok(PartitionTable { kind: TableKind::Mbr, partitions: read_mbr(device, &mbr)? }),
             _ => match read_gpt(device)? {
                 Some(partitions) => Ok(PartitionTable { kind: TableKind::Gpt, partitions }),
-                None if protects => Err(Error::Usage("both copies of the GPT are damaged".to_owned())),
+                None if protects => Err(Error::Unsupported("a GPT of which both copies are damaged".to_owned())),
                 None => Err(Error::Usage("there is no partition table".to_owned())),
             },
         }
@@ -217,29 +217,31 @@ mod tests {
     use super::*;
     use crate::device::MemoryDevice;
 
-    const MIB: u64 = 1 << 20;
+    /// What the test disks are cut into.
+    const UNIT: u64 = 64 << 10;
+    const DISK: usize = 16 << 16;
 
     fn gpt_disk(size: LogicalBlockSize) -> Vec<u8> {
-        let bytes = vec![0; 16 << 20];
+        let bytes = vec![0; DISK];
         let mut disk = GptConfig::new()
             .writable(true)
             .logical_block_size(size)
             .create_from_device(Cursor::new(bytes), None)
             .expect("invariant: a table can be made");
         disk.update_partitions(BTreeMap::new()).expect("invariant: an empty table fits");
-        for (id, mib) in [(1, 2), (2, 3), (3, 1)] {
+        for (id, units) in [(1, 2), (2, 3), (3, 1)] {
             disk.add_partition_at(
                 "x",
                 id,
-                MIB * u64::from(id) * 3 / size.as_u64(),
-                mib * MIB / size.as_u64(),
+                UNIT * u64::from(id) * 3 / size.as_u64(),
+                units * UNIT / size.as_u64(),
                 gpt::partition_types::LINUX_FS,
                 0,
             )
             .expect("invariant: there is room");
         }
         let mut bytes = disk.write().expect("invariant: the table can be written");
-        let sectors = u32::try_from((16 << 20) / size.as_u64()).expect("invariant: 16 MiB have few sectors");
+        let sectors = u32::try_from(DISK / size.as_usize()).expect("invariant: a small disk has few sectors");
         ProtectiveMBR::with_lb_size(sectors - 1)
             .overwrite_lba0(&mut bytes)
             .expect("invariant: there is a first sector");
@@ -258,14 +260,14 @@ mod tests {
     fn gpt_with_both_sector_sizes_and_from_either_copy() {
         for size in [LogicalBlockSize::Lb512, LogicalBlockSize::Lb4096] {
             let mut bytes = gpt_disk(size);
-            let expected = [(1, 3 * MIB, 2 * MIB), (2, 6 * MIB, 3 * MIB), (3, 9 * MIB, MIB)];
+            let expected = [(1, 3 * UNIT, 2 * UNIT), (2, 6 * UNIT, 3 * UNIT), (3, 9 * UNIT, UNIT)];
             let table = read(&bytes).expect("invariant: the table is sound");
             assert_eq!((table.kind, ranges(&table).as_slice()), (TableKind::Gpt, &expected[..]));
             bytes[size.as_usize()] ^= 1;
             assert_eq!(ranges(&read(&bytes).expect("the backup is sound")), expected);
             let last = bytes.len() - size.as_usize();
             bytes[last] ^= 1;
-            assert!(matches!(read(&bytes), Err(Error::Usage(_))));
+            assert!(matches!(read(&bytes), Err(Error::Unsupported(_))));
         }
     }
 
@@ -273,10 +275,10 @@ mod tests {
     fn find_names_what_there_is() {
         let device = MemoryDevice::from_bytes(&gpt_disk(LogicalBlockSize::Lb512));
         let table = PartitionTable::read(&device).expect("invariant: the table is sound");
-        assert_eq!(table.find(&device, 2).expect("there is one"), ByteRange { start: 6 * MIB, len: 3 * MIB });
+        assert_eq!(table.find(&device, 2).expect("there is one"), ByteRange { start: 6 * UNIT, len: 3 * UNIT });
         let error = table.find(&device, 5).expect_err("there is none").to_string();
         assert_eq!(error, "there is no partition 5; the table lists: 1, 2, 3");
-        let cut = MemoryDevice::new(7 * MIB);
+        let cut = MemoryDevice::new(7 * UNIT);
         assert!(table.find(&cut, 2).is_err());
     }
 
