@@ -1,8 +1,31 @@
 //! Validated geometry and features, and one type for every kind of address.
+//!
+//! [`Geometry::from_superblock`] turns a superblock that passes every check into a [`Geometry`];
+//! [`Geometry::assume`] makes the most of one that does not, for tools that work on damaged filesystems.
+
+mod bounds;
+mod convert;
+mod convert_realtime;
+mod filesystem;
+mod log_geometry;
+mod quota_geometry;
+mod realtime_check;
+mod realtime_geometry;
+mod superblock_check;
 
 pub mod address;
+pub mod btree_geometry;
 pub mod features;
+pub mod inode_geometry;
 pub mod limits;
 
 pub use address::*;
+pub use btree_geometry::{BtreeGeometries, BtreeGeometry, BtreeKind, inode_root_max};
+pub use convert::InoParts;
 pub use features::{Feature, Features, UnknownBits};
+pub use filesystem::Geometry;
+pub use inode_geometry::InodeGeometry;
+pub use log_geometry::LogGeometry;
+pub use quota_geometry::QuotaGeometry;
+pub use realtime_geometry::{RealtimeGeometry, RealtimeGroups};
+pub use superblock_check::{SuperblockContext, check_superblock};
