@@ -6,6 +6,7 @@
 mod bounds;
 mod convert;
 mod convert_realtime;
+mod directory_geometry;
 mod filesystem;
 mod log_geometry;
 mod quota_geometry;
@@ -22,6 +23,7 @@ pub mod limits;
 pub use address::*;
 pub use btree_geometry::{BtreeGeometries, BtreeGeometry, BtreeKind, inode_root_max};
 pub use convert::InoParts;
+pub use directory_geometry::{AttributeGeometry, DirectoryGeometry};
 pub use features::{Feature, Features, UnknownBits};
 pub use filesystem::Geometry;
 pub use inode_geometry::InodeGeometry;
