@@ -5,6 +5,9 @@ pub mod layout;
 pub mod numbers;
 pub mod options;
 pub mod suboptions;
+mod write;
 
 pub use layout::Layout;
 pub use options::Options;
+
+pub use write::{Report, format};
