@@ -16,9 +16,12 @@ mod superblock_check;
 
 pub mod address;
 pub mod btree_geometry;
+pub mod btree_levels;
 pub mod features;
 pub mod inode_geometry;
 pub mod limits;
+pub mod log_minimum;
+pub mod reservation;
 
 pub use address::*;
 pub use btree_geometry::{BtreeGeometries, BtreeGeometry, BtreeKind, inode_root_max};
