@@ -4,6 +4,11 @@
 //! `xfs_*bt_maxrecs` and `xfs_*_compute_maxlevels`; they use the numbers of the superblock alone, so that a formatter
 //! can apply them before there is one.
 
+use crate::ondisk::{
+    Be32, Be64, RawAllocRecord, RawBmbtKey, RawExtent, RawInobtKey, RawInobtRecord, RawLongBlock, RawLongBlockV5,
+    RawRefcountKey, RawRefcountRecord, RawRmapKey, RawRmapRecord, RawShortBlock, RawShortBlockV5,
+};
+
 /// The nine btrees of XFS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BtreeKind {
@@ -40,11 +45,6 @@ pub struct BtreeSizes {
     pub pointer: u32,
 }
 
-/// Header of a block with 32-bit pointers, without and with the fields of v5.
-const SHORT_HEADER: [u32; 2] = [16, 56];
-/// Header of a block with 64-bit pointers, without and with the fields of v5.
-const LONG_HEADER: [u32; 2] = [24, 72];
-
 impl BtreeKind {
     /// Every btree.
     pub const ALL: [BtreeKind; 9] = [
@@ -61,16 +61,29 @@ impl BtreeKind {
 
     /// Sizes of the tree's header, records, keys and pointers; `crc` for v5 filesystems.
     pub fn sizes(self, crc: bool) -> BtreeSizes {
-        let (short, long) = (SHORT_HEADER[usize::from(crc)], LONG_HEADER[usize::from(crc)]);
-        match self {
-            BtreeKind::Bnobt | BtreeKind::Cntbt => BtreeSizes { header: short, record: 8, keys: 8, pointer: 4 },
-            BtreeKind::Inobt | BtreeKind::Finobt => BtreeSizes { header: short, record: 16, keys: 4, pointer: 4 },
-            BtreeKind::Rmapbt => BtreeSizes { header: short, record: 24, keys: 2 * 20, pointer: 4 },
-            BtreeKind::Refcountbt => BtreeSizes { header: short, record: 12, keys: 4, pointer: 4 },
-            BtreeKind::Bmbt => BtreeSizes { header: long, record: 16, keys: 8, pointer: 8 },
-            BtreeKind::Rtrmapbt => BtreeSizes { header: long, record: 24, keys: 2 * 20, pointer: 8 },
-            BtreeKind::Rtrefcountbt => BtreeSizes { header: long, record: 12, keys: 4, pointer: 8 },
-        }
+        let header = match (self.long_pointers(), crc) {
+            (false, false) => size_of::<RawShortBlock>(),
+            (false, true) => size_of::<RawShortBlockV5>(),
+            (true, false) => size_of::<RawLongBlock>(),
+            (true, true) => size_of::<RawLongBlockV5>(),
+        };
+        let pointer = if self.long_pointers() { size_of::<Be64>() } else { size_of::<Be32>() };
+        let (record, keys) = match self {
+            BtreeKind::Bnobt | BtreeKind::Cntbt => (size_of::<RawAllocRecord>(), size_of::<RawAllocRecord>()),
+            BtreeKind::Inobt | BtreeKind::Finobt => (size_of::<RawInobtRecord>(), size_of::<RawInobtKey>()),
+            BtreeKind::Rmapbt | BtreeKind::Rtrmapbt => (size_of::<RawRmapRecord>(), 2 * size_of::<RawRmapKey>()),
+            BtreeKind::Refcountbt | BtreeKind::Rtrefcountbt => {
+                (size_of::<RawRefcountRecord>(), size_of::<RawRefcountKey>())
+            }
+            BtreeKind::Bmbt => (size_of::<RawExtent>(), size_of::<RawBmbtKey>()),
+        };
+        let bytes = |size: usize| u32::try_from(size).expect("invariant: structures are small");
+        BtreeSizes { header: bytes(header), record: bytes(record), keys: bytes(keys), pointer: bytes(pointer) }
+    }
+
+    /// Pointers are filesystem blocks of 64 bits, and not blocks of the group of 32: the tree hangs from an inode.
+    pub const fn long_pointers(self) -> bool {
+        matches!(self, BtreeKind::Bmbt | BtreeKind::Rtrmapbt | BtreeKind::Rtrefcountbt)
     }
 
     /// Records in a leaf or, with `leaf` false, children of a node, that a block of `blocksize` bytes holds at most.

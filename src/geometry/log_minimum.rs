@@ -3,11 +3,15 @@
 //! The kernel refuses to mount a filesystem whose log is smaller than this (Linux `xfs_log_rlimit.c`), and a formatter
 //! makes no smaller one.
 
-use super::reservation::Reservations;
-use super::reservation::{DA_NODE_MAXDEPTH, Formulas, OP_HEADER, Purpose, Reservation, ReservationInputs};
+use super::limits::MAX_LOG_RECORD_BYTES;
+use super::reservation::{DA_DEPTH, Formulas, OP_HEADER, Purpose, Reservation, ReservationInputs, Reservations};
+use crate::ondisk::LittleEndian;
+use crate::ondisk::dir_data::MAXNAMELEN;
+use crate::ondisk::log_intent::{RawDoneItem, RawExtent64, RawIntentHead, RawMapExtent};
+use crate::ondisk::log_record::RawTransHeader;
 
 /// Bytes of a basic block, the unit of the log.
-const BASIC_BLOCK: u64 = 512;
+const BASIC_BLOCK: u64 = super::limits::BASIC_BLOCK as u64;
 /// The log must hold this many of the largest transaction.
 const MIN_LOG_FACTOR: u64 = 3;
 /// Height of the reverse mapping tree that the early reflink code took for granted.
@@ -17,11 +21,11 @@ const EARLY_REFLINK_STEPS: u32 = 8;
 /// Steps of a write and of a truncation without deferred operations.
 const PLAIN_STEPS: u32 = 2;
 /// Header of a transaction in the log.
-const TRANS_HEADER: u64 = 16;
+const TRANS_HEADER: u64 = size_of::<RawTransHeader<LittleEndian>>() as u64;
 /// Bytes of the longest name with its end.
-const LONGEST_NAME: u64 = 256;
+const LONGEST_NAME: u64 = MAXNAMELEN as u64 + 1;
 /// The largest log buffer of version 2.
-const RECORD_V2: u64 = 256 * 1024;
+const RECORD_V2: u64 = MAX_LOG_RECORD_BYTES as u64;
 /// The largest log buffer of version 1.
 const RECORD_V1: u64 = 32 * 1024;
 /// Bytes of a log buffer for which one header block keeps the cycle numbers.
@@ -52,9 +56,10 @@ pub fn atomic_write_log_blocks(inputs: &ReservationInputs, blockcount: u32) -> O
 /// Log space of the intents that one extent of an atomic write carries from step to step.
 fn atomic_intents() -> u64 {
     // op header and length in memory beside each item; all are rounded up to 8 bytes
-    let item = |bytes: u64| (bytes + 8 + OP_HEADER).next_multiple_of(8);
-    let (extents, done) = (item(16 + 16), item(16));
-    let mappings = item(16 + 32);
+    let item = |format: usize, extent: usize| (format as u64 + extent as u64 + 8 + OP_HEADER).next_multiple_of(8);
+    let (head, done) = (size_of::<RawIntentHead<LittleEndian>>(), item(size_of::<RawDoneItem<LittleEndian>>(), 0));
+    let extents = item(head, size_of::<RawExtent64<LittleEndian>>());
+    let mappings = item(head, size_of::<RawMapExtent<LittleEndian>>());
     let (bui, rui, cui, efi, efd) = (mappings, mappings, extents, extents, extents);
     let steps = [bui + cui, done + rui + cui + done, done + cui + done, done + efi, efd, bui + done + cui + done];
     steps.into_iter().max().unwrap_or(0)
@@ -109,7 +114,7 @@ fn largest_attribute(inputs: &ReservationInputs, running: &Reservations) -> u64 
     // three quarters of a block, less the name and its end
     let size = (block / 2 + block / 4).saturating_sub(LONGEST_NAME + 1);
     let value_blocks = size.div_ceil(block.max(1));
-    let tree = DA_NODE_MAXDEPTH + DA_NODE_MAXDEPTH * formulas.new_extents(1, levels);
+    let tree = DA_DEPTH + DA_DEPTH * formulas.new_extents(1, levels);
     // Linux counts an extent for each byte of the value, not for each block, unless parent pointers say that no
     // older kernel will see the filesystem
     let extents = if inputs.crc && inputs.parent { value_blocks } else { size };

@@ -5,6 +5,17 @@
 //! that is smaller than they ask for.
 
 use super::btree_levels::{BtreeKind, BtreeLevels, LevelInputs};
+use super::limits::MIN_INODESIZE;
+use crate::ondisk::da_block::DA_NODE_MAXDEPTH;
+use crate::ondisk::dir_data::MAXNAMELEN;
+use crate::ondisk::extent::MAX_BLOCKCOUNT;
+use crate::ondisk::log_inode::RawInodeLogFormat64;
+use crate::ondisk::log_intent::RawAttriLogFormat;
+use crate::ondisk::log_item::RawDquotLogFormat;
+use crate::ondisk::log_record::RawLogOpHeader;
+use crate::ondisk::parent::RawParentRec;
+use crate::ondisk::remote::SYMLINK_MAXLEN;
+use crate::ondisk::{INODES_PER_CHUNK, LittleEndian, RawDiskDquot, RawRtBlockHeader};
 
 /// The numbers and features that reservations depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -193,33 +204,31 @@ reservations! {
 /// Space that a logged buffer needs beside its contents: op header and format structure, rounded up.
 const BUFFER_OVERHEAD: u64 = 128;
 /// Header of one operation in the log.
-pub(super) const OP_HEADER: u64 = 12;
+pub(super) const OP_HEADER: u64 = size_of::<RawLogOpHeader>() as u64;
 /// Format structure of a logged inode.
-const INODE_FORMAT: u64 = 56;
+const INODE_FORMAT: u64 = size_of::<RawInodeLogFormat64<LittleEndian>>() as u64;
 /// A dquot as stored.
-const DISK_DQUOT: u64 = 104;
+const DISK_DQUOT: u64 = size_of::<RawDiskDquot>() as u64;
 /// Six dquots (user, group and project, before and after), each with its format structure.
-const DQUOTS: u64 = (24 + DISK_DQUOT) * 6;
+const DQUOTS: u64 = (size_of::<RawDquotLogFormat<LittleEndian>>() as u64 + DISK_DQUOT) * 6;
 /// Format structure of an attribute intent.
-const ATTRI_FORMAT: u64 = 40;
+const ATTRI_FORMAT: u64 = size_of::<RawAttriLogFormat<LittleEndian>>() as u64;
 /// A parent record.
-const PARENT_REC: u64 = 12;
+const PARENT_REC: u64 = size_of::<RawParentRec>() as u64;
 /// The longest name, rounded up to whole words.
-const NAME_WORDS: u64 = 256;
+const NAME_WORDS: u64 = (MAXNAMELEN as u64).next_multiple_of(4);
 /// The longest target of a symbolic link.
-const SYMLINK_MAXLEN: u64 = 1024;
+const SYMLINK_MAX: u64 = SYMLINK_MAXLEN as u64;
 /// The deepest tree of directory or attribute blocks.
-pub(super) const DA_NODE_MAXDEPTH: u64 = 5;
+pub(super) const DA_DEPTH: u64 = DA_NODE_MAXDEPTH as u64;
 /// The longest extent of a file, in blocks.
-const MAX_EXTLEN: u64 = (1 << 21) - 1;
-/// Inodes of a chunk.
-const INODES_PER_CHUNK: u64 = 64;
+const MAX_EXTLEN: u64 = MAX_BLOCKCOUNT as u64;
 /// Size of an inode cluster of 256-byte inodes, in bytes.
 const CLUSTER_SIZE: u64 = 8192;
 /// The smallest inode, in bytes.
-const MIN_INODE: u64 = 256;
+const MIN_INODE: u64 = MIN_INODESIZE as u64;
 /// Header of a block of the realtime bitmap in groups.
-const RTBUF_HEADER: u64 = 48;
+const RTBUF_HEADER: u64 = size_of::<RawRtBlockHeader>() as u64;
 
 /// Whether the reservation is for a running filesystem, or for the minimum size of the log, where Linux keeps the
 /// larger numbers of its early reflink code so that older kernels accept the log.
@@ -281,7 +290,7 @@ impl<'a> Formulas<'a> {
     /// Blocks of an inode chunk.
     fn chunk_blocks(&self) -> u64 {
         let per_block = self.block / u64::from(self.inputs.inodesize.max(1));
-        INODES_PER_CHUNK.max(per_block) / per_block.max(1)
+        u64::from(INODES_PER_CHUNK).max(per_block) / per_block.max(1)
     }
 
     /// On v5 a new chunk is logged as one item and not as buffers; a freed one needs the headers alone.
@@ -393,8 +402,8 @@ impl<'a> Formulas<'a> {
     /// Blocks of a directory operation: the tree, data and free blocks, and the mappings of each.
     fn dirop_blocks(&self) -> u64 {
         let per_block = 1u64 << self.inputs.dirblklog.min(31);
-        let blocks = per_block * (DA_NODE_MAXDEPTH + 2);
-        let mappings = (DA_NODE_MAXDEPTH + 2) * self.new_extents(per_block, self.bmbt_data());
+        let blocks = per_block * (DA_DEPTH + 2);
+        let mappings = (DA_DEPTH + 2) * self.new_extents(per_block, self.bmbt_data());
         blocks + mappings + 1
     }
 
@@ -483,7 +492,7 @@ impl<'a> Formulas<'a> {
     }
 
     fn attrsetm(&self) -> u64 {
-        DQUOTS + self.inodes(1) + self.sectors(1) + self.blocks(DA_NODE_MAXDEPTH)
+        DQUOTS + self.inodes(1) + self.sectors(1) + self.blocks(DA_DEPTH)
     }
 
     fn attrsetrt(&self) -> u64 {
@@ -491,10 +500,8 @@ impl<'a> Formulas<'a> {
     }
 
     fn attrrm(&self) -> u64 {
-        let joining = self.inodes(1)
-            + self.blocks(DA_NODE_MAXDEPTH)
-            + self.block * self.bmbt_attr()
-            + self.buffers(self.bmbt_data(), 0);
+        let joining =
+            self.inodes(1) + self.blocks(DA_DEPTH) + self.block * self.bmbt_attr() + self.buffers(self.bmbt_data(), 0);
         DQUOTS + joining.max(self.sectors(5) + self.allocfree(2))
     }
 }
@@ -574,6 +581,6 @@ impl Reservations {
         self.remove = permanent(formulas.remove(remove), 2 + remove_steps);
         self.create = permanent(formulas.icreate(set), 2 + set_steps);
         self.mkdir = permanent(formulas.icreate(set), 3 + set_steps);
-        self.symlink = permanent(formulas.icreate(set) + formulas.buffers(1, SYMLINK_MAXLEN), 3 + set_steps);
+        self.symlink = permanent(formulas.icreate(set) + formulas.buffers(1, SYMLINK_MAX), 3 + set_steps);
     }
 }
