@@ -1,1 +1,34 @@
-//! Walkers over raw blocks: one parser of every structure.
+//! Walkers over raw blocks: inodes, forks, extents, directories, attributes.
+//!
+//! They work on filesystems that cannot be opened. Damage comes out as an error in its place and the walk goes on
+//! behind it; every walk ends, and takes memory in proportion to the blocks that it really found.
+
+mod attribute;
+mod da_btree;
+mod dir_lookup;
+mod directory;
+mod extents;
+mod file_blocks;
+mod fork;
+mod inode;
+mod inode_check;
+mod metadir;
+mod parent_pointer;
+mod quota;
+mod realtime_file;
+mod source;
+mod symlink;
+
+pub use attribute::{AttrForm, AttrValue, Attribute, Attributes, VisitAttribute};
+pub use dir_lookup::Found;
+pub use directory::{DirEntry, DirForm, Directory, VisitEntry};
+pub use extents::{Extents, find_extent};
+pub use file_blocks::{map_file_block, read_file_block};
+pub use fork::{BmbtRoot, Fork, ForkForm, ForkKind};
+pub use inode::{FileType, Inode};
+pub use metadir::{RtGroupFile, metadir_lookup, quota_file, rtgroup_file};
+pub use parent_pointer::{ParentPointer, for_each_parent};
+pub use quota::{Dquot, QuotaKind, for_each_dquot};
+pub use realtime_file::{RtFileKind, RtWords, for_each_rt_words};
+pub use source::{Block, BlockKind, BlockSource, Piece};
+pub use symlink::read_symlink;

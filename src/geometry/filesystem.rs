@@ -2,7 +2,6 @@
 
 use super::bounds::Bounds;
 use super::btree_geometry::{BtreeGeometries, BtreeGeometry, BtreeKind};
-use super::directory_geometry::{AttributeGeometry, DirectoryGeometry};
 use super::features::Features;
 use super::inode_geometry::InodeGeometry;
 use super::limits::{AG_HEADER_SECTORS, BASIC_BLOCK_LOG};
@@ -67,10 +66,10 @@ pub struct Geometry {
     pub realtime: RealtimeGeometry,
     /// Quota files.
     pub quota: QuotaGeometry,
-    /// Directories.
-    pub directory: DirectoryGeometry,
-    /// Attribute forks.
-    pub attributes: AttributeGeometry,
+    /// Bytes of a directory block.
+    pub dirblksize: u32,
+    /// log2 of a directory block's size in filesystem blocks.
+    pub dirblklog: u32,
     /// Sizes of the btrees.
     pub btrees: BtreeGeometries,
 }
@@ -99,7 +98,6 @@ impl Geometry {
         let bounds = Bounds::of(sb);
         let blocksize = 1_u32 << bounds.blocklog;
         let dblocks = sb.dblocks.get();
-        let inodes = InodeGeometry::of(sb, &bounds, &features);
         Geometry {
             features,
             uuid: sb.uuid,
@@ -121,12 +119,12 @@ impl Geometry {
             imax_pct: sb.imax_pct,
             rootino: Ino(sb.rootino.get()),
             metadirino: features.has_metadir().then(|| Ino(sb.metadirino.get())),
-            inodes,
+            inodes: InodeGeometry::of(sb, &bounds, &features),
             log: LogGeometry::of(sb, &bounds, &features),
             realtime: RealtimeGeometry::of(sb, &bounds, &features),
             quota: QuotaGeometry::of(sb, &features, blocksize),
-            directory: DirectoryGeometry::of(&bounds, &features),
-            attributes: AttributeGeometry::of(&bounds, &features, &inodes),
+            dirblksize: blocksize << bounds.dirblklog,
+            dirblklog: bounds.dirblklog,
             btrees: BtreeGeometries::of(&bounds, &features, dblocks),
         }
     }

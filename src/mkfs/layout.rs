@@ -76,8 +76,7 @@ pub struct Layout {
     pub label: [u8; 12],
     /// Time of creation of all inodes.
     pub time: Timestamp,
-    /// Every "random" number of the filesystem (the generation numbers of inodes); `None` takes random ones. mkfs.xfs uses
-    /// 0x53454544 (`SEED`) for all of them when `DETERMINISTIC_SEED` is set, whatever to.
+    /// Every "random" number of the filesystem (the generation numbers of inodes); `None` takes random ones.
     pub seed: Option<u32>,
     /// Discard the devices' contents first, where they are block devices.
     pub discard: bool,

@@ -1,0 +1,252 @@
+//! The extents of a fork: from the list in the inode, or from the extent btree that hangs from it
+//! (Linux `fs/xfs/libxfs/xfs_bmap.c`, `xfs_bmap_btree.c`).
+
+use super::fork::{Fork, ForkForm, ForkKind};
+use super::source::{Block, BlockKind, BlockSource, Piece, corrupt};
+use crate::error::{Check, Error, Place, Result, Rule};
+use crate::geometry::{FileBlock, FsBlock, Geometry, RtBlock};
+use crate::ondisk::extent::MAX_STARTOFF;
+use crate::ondisk::{Be64, Extent, OnDisk, RawBmbtKey, RawExtent, RawLongBlock, RawLongBlockV5};
+use std::collections::HashSet;
+
+/// The extents of a fork in order of the file's blocks.
+///
+/// An extent or a btree block that fails a check comes out as an error, and the walk goes on behind it. No block is
+/// visited twice.
+pub struct Extents<'a> {
+    source: &'a dyn BlockSource,
+    fork: Fork<'a>,
+    /// Extents of the list that are left.
+    list: std::slice::Iter<'a, RawExtent>,
+    /// The path down the btree: for each level what is left of its block.
+    path: Vec<Level>,
+    visited: HashSet<FsBlock>,
+    /// First block of the file behind all extents so far.
+    end: u64,
+    found: u64,
+    done: bool,
+}
+
+/// What is left of a block on the path.
+enum Level {
+    Node { level: u16, children: std::vec::IntoIter<FsBlock> },
+    Leaf { records: std::vec::IntoIter<Extent>, place: Place },
+}
+
+impl<'a> Extents<'a> {
+    pub(super) fn new(source: &'a dyn BlockSource, fork: Fork<'a>) -> Self {
+        let mut walk = Extents {
+            source,
+            fork,
+            list: [].iter(),
+            path: Vec::new(),
+            visited: HashSet::new(),
+            end: 0,
+            found: 0,
+            done: false,
+        };
+        match fork.form {
+            ForkForm::Extents(list) => walk.list = list.iter(),
+            ForkForm::Btree(root) => {
+                let children: Vec<_> = root.pointers.iter().map(|pointer| FsBlock(pointer.get())).collect();
+                walk.path.push(Level::Node { level: root.level, children: children.into_iter() });
+            }
+            ForkForm::Device(_) | ForkForm::Local(_) | ForkForm::MetaBtree(_) => walk.done = true,
+        }
+        walk
+    }
+
+    /// The next extent that was found, not checked yet, or a btree block that is damaged.
+    fn step(&mut self) -> Option<Result<(Extent, Place)>> {
+        if let Some(raw) = self.list.next() {
+            return Some(Ok((raw.decode(), self.fork.inode.place.clone())));
+        }
+        loop {
+            match self.path.last_mut()? {
+                Level::Leaf { records, place } => match records.next() {
+                    Some(extent) => return Some(Ok((extent, place.clone()))),
+                    None => drop(self.path.pop()),
+                },
+                Level::Node { level, children } => {
+                    let below = *level - 1;
+                    match children.next() {
+                        Some(child) => match self.enter(child, below) {
+                            Ok(level) => self.path.push(level),
+                            Err(error) => return Some(Err(error)),
+                        },
+                        None => drop(self.path.pop()),
+                    }
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, fsb: FsBlock, level: u16) -> Result<Level> {
+        if !self.visited.insert(fsb) {
+            let check = Check::new("bmbt", "pointer", Rule::Cycle);
+            return Err(corrupt(check, &self.fork.inode.place, format!("block {fsb}")));
+        }
+        let block = read_bmbt(self.source, &self.fork, fsb)?;
+        let node = BmbtBlock::decode(&block.bytes, self.source.geometry(), level)
+            .map_err(|check| corrupt(check, &block.place, ""))?;
+        Ok(match node {
+            BmbtBlock::Node { pointers, .. } => {
+                let children: Vec<_> = pointers.iter().map(|pointer| FsBlock(pointer.get())).collect();
+                Level::Node { level, children: children.into_iter() }
+            }
+            BmbtBlock::Leaf(records) => {
+                let records: Vec<_> = records.iter().map(RawExtent::decode).collect();
+                Level::Leaf { records: records.into_iter(), place: block.place }
+            }
+        })
+    }
+
+    fn check(&mut self, extent: Extent, place: &Place) -> Result<Extent> {
+        self.found += 1;
+        let failed = |field, rule| corrupt(Check::new("bmbt_rec", field, rule), place, format!("{extent:?}"));
+        if let Some((field, rule)) = check_extent(self.source.geometry(), &self.fork, &extent) {
+            return Err(failed(field, rule));
+        }
+        if extent.startoff < self.end {
+            return Err(failed("startoff", Rule::Order));
+        }
+        self.end = extent.startoff + u64::from(extent.blockcount);
+        Ok(extent)
+    }
+
+    fn count_error(&self) -> Option<Error> {
+        let check = Check::new("dinode", "nextents", Rule::Mismatch);
+        let detail = || format!("{} in the inode, {} found", self.fork.nextents, self.found);
+        (self.found != self.fork.nextents).then(|| corrupt(check, &self.fork.inode.place, detail()))
+    }
+}
+
+impl Iterator for Extents<'_> {
+    type Item = Result<Extent>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        match self.step() {
+            Some(Ok((extent, place))) => Some(self.check(extent, &place)),
+            Some(Err(error)) => Some(Err(error)),
+            None => {
+                self.done = true;
+                self.count_error().map(Err)
+            }
+        }
+    }
+}
+
+/// The rule that an extent by itself breaks, with the field.
+fn check_extent(geometry: &Geometry, fork: &Fork<'_>, extent: &Extent) -> Option<(&'static str, Rule)> {
+    let len = u64::from(extent.blockcount);
+    if len == 0 {
+        return Some(("blockcount", Rule::Range));
+    }
+    if extent.startoff + len - 1 > MAX_STARTOFF {
+        return Some(("startoff", Rule::Range));
+    }
+    let realtime = fork.kind == ForkKind::Data && fork.inode.is_realtime();
+    let inside = if realtime {
+        geometry.is_usable_rt_extent(RtBlock(extent.startblock), len)
+    } else {
+        geometry.is_usable_extent(FsBlock(extent.startblock), len)
+    };
+    if !inside {
+        return Some(("startblock", Rule::Range));
+    }
+    let unwritten = fork.kind == ForkKind::Data && geometry.features.has_extflg();
+    (extent.unwritten && !unwritten).then_some(("state", Rule::Flags))
+}
+
+/// The extent that maps block `at` of the fork; `None` for a hole. In a btree this reads one block a level.
+///
+/// # Errors
+/// `Io`; `Corrupt` when the way down, or the extent found, fails a check.
+pub fn find_extent(source: &dyn BlockSource, fork: &Fork<'_>, at: FileBlock) -> Result<Option<Extent>> {
+    let records = match fork.form {
+        ForkForm::Extents(list) => list.to_vec(),
+        ForkForm::Btree(root) => descend(source, fork, at, root.level, child_of(root.keys, root.pointers, at))?,
+        ForkForm::Device(_) | ForkForm::Local(_) | ForkForm::MetaBtree(_) => return Ok(None),
+    };
+    let behind = records.partition_point(|record| record.decode().startoff <= at.0);
+    let Some(extent) = behind.checked_sub(1).and_then(|index| records.get(index)).map(RawExtent::decode) else {
+        return Ok(None);
+    };
+    if let Some((field, rule)) = check_extent(source.geometry(), fork, &extent) {
+        return Err(corrupt(Check::new("bmbt_rec", field, rule), &fork.inode.place, format!("{extent:?}")));
+    }
+    Ok((at.0 - extent.startoff < u64::from(extent.blockcount)).then_some(extent))
+}
+
+/// The records of the leaf under `child`, which hangs from a node of `level`, that covers `at`.
+fn descend(
+    source: &dyn BlockSource,
+    fork: &Fork<'_>,
+    at: FileBlock,
+    mut level: u16,
+    mut child: Option<FsBlock>,
+) -> Result<Vec<RawExtent>> {
+    // levels fall by one with each step, so that this ends
+    while let Some(fsb) = child {
+        level -= 1;
+        let block = read_bmbt(source, fork, fsb)?;
+        let node = BmbtBlock::decode(&block.bytes, source.geometry(), level)
+            .map_err(|check| corrupt(check, &block.place, ""))?;
+        match node {
+            BmbtBlock::Node { keys, pointers } => child = child_of(keys, pointers, at),
+            BmbtBlock::Leaf(records) => return Ok(records.to_vec()),
+        }
+    }
+    Ok(Vec::new())
+}
+
+fn child_of(keys: &[RawBmbtKey], pointers: &[Be64], at: FileBlock) -> Option<FsBlock> {
+    let behind = keys.partition_point(|key| key.startoff.get() <= at.0);
+    pointers.get(behind.checked_sub(1)?).map(|pointer| FsBlock(pointer.get()))
+}
+
+/// Reads a block of the extent btree; one that fails a check of its identity is an error.
+fn read_bmbt(source: &dyn BlockSource, fork: &Fork<'_>, fsb: FsBlock) -> Result<Block> {
+    if !source.geometry().is_usable_fsb(fsb) {
+        let check = Check::new("bmbt", "pointer", Rule::Range);
+        return Err(corrupt(check, &fork.inode.place, format!("block {fsb}")));
+    }
+    let block = source.read(BlockKind::Bmbt, fork.inode.ino, &[Piece { start: fsb, count: 1 }])?;
+    block.verdict.clone().into_result()?;
+    Ok(block)
+}
+
+/// A block of the extent btree.
+enum BmbtBlock<'a> {
+    Node { keys: &'a [RawBmbtKey], pointers: &'a [Be64] },
+    Leaf(&'a [RawExtent]),
+}
+
+impl<'a> BmbtBlock<'a> {
+    fn decode(bytes: &'a [u8], geometry: &Geometry, level: u16) -> std::result::Result<Self, Check> {
+        let truncated = Check::new("bmbt", "numrecs", Rule::Truncated);
+        let (header, _) = RawLongBlock::prefix(bytes).ok_or(truncated)?;
+        let header_len = if geometry.features.has_crc() { RawLongBlockV5::SIZE } else { RawLongBlock::SIZE };
+        let rest = bytes.get(header_len..).ok_or(truncated)?;
+        if header.level.get() != level {
+            return Err(Check::new("bmbt", "level", Rule::Mismatch));
+        }
+        let count = usize::from(header.numrecs.get());
+        let too_many = Check::new("bmbt", "numrecs", Rule::Count);
+        if count == 0 {
+            return Err(Check::new("bmbt", "numrecs", Rule::Range));
+        }
+        if level == 0 {
+            return RawExtent::prefix_slice(rest, count).map(|(list, _)| BmbtBlock::Leaf(list)).ok_or(too_many);
+        }
+        let capacity = rest.len() / (RawBmbtKey::SIZE + size_of::<Be64>());
+        let (keys, _) = RawBmbtKey::prefix_slice(rest, count).filter(|_| count <= capacity).ok_or(too_many)?;
+        let behind = &rest[capacity * RawBmbtKey::SIZE..];
+        let (pointers, _): (&[Be64], _) =
+            zerocopy::FromBytes::ref_from_prefix_with_elems(behind, count).map_err(|_| too_many)?;
+        Ok(BmbtBlock::Node { keys, pointers })
+    }
+}

@@ -1,0 +1,135 @@
+//! The forks of an inode: what of them lies in the inode itself (Linux `fs/xfs/libxfs/xfs_inode_fork.c`).
+//!
+//! There are two on disk, for data and for attributes. A copy-on-write fork exists in memory only; its blocks show up
+//! in the reference count btree.
+
+use super::extents::Extents;
+use super::inode::{FileType, Inode};
+use super::source::{BlockSource, corrupt};
+use crate::error::{Check, Result, Rule};
+use crate::ondisk::dinode::format;
+use crate::ondisk::{Be64, OnDisk, RawBmbtKey, RawBmdrRoot, RawExtent};
+
+/// Which fork.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ForkKind {
+    /// Contents.
+    Data,
+    /// Attributes.
+    Attr,
+}
+
+/// Root of an extent btree, in its fork.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BmbtRoot<'a> {
+    /// Level; the children are one below.
+    pub level: u16,
+    /// First block of the file below each child.
+    pub keys: &'a [RawBmbtKey],
+    /// The children: filesystem blocks.
+    pub pointers: &'a [Be64],
+}
+
+/// What of a fork lies in the inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForkForm<'a> {
+    /// A device number.
+    Device(u32),
+    /// The contents themselves. Of an attribute fork, all bytes of the fork.
+    Local(&'a [u8]),
+    /// A list of extents.
+    Extents(&'a [RawExtent]),
+    /// The root of an extent btree.
+    Btree(BmbtRoot<'a>),
+    /// The root of a metadata btree, with the bytes of the fork.
+    MetaBtree(&'a [u8]),
+}
+
+/// A fork.
+#[derive(Clone, Copy, Debug)]
+pub struct Fork<'a> {
+    /// Its inode.
+    pub inode: &'a Inode,
+    /// Which one it is.
+    pub kind: ForkKind,
+    /// How many extents the inode says that it has.
+    pub nextents: u64,
+    /// What of it lies in the inode.
+    pub form: ForkForm<'a>,
+}
+
+impl<'a> Fork<'a> {
+    pub(super) fn of(inode: &'a Inode, kind: ForkKind) -> Result<Option<Self>> {
+        let raw = inode.raw();
+        let literal = inode.bytes().get(raw.core.literal_offset()..).unwrap_or(&[]);
+        let start = raw.core.fork_offset();
+        let failed = |field, rule, detail: String| corrupt(Check::new("dinode", field, rule), &inode.place, detail);
+        if start > literal.len() {
+            return Err(failed("forkoff", Rule::Range, raw.core.forkoff.to_string()));
+        }
+        let (bytes, format, nextents) = match kind {
+            ForkKind::Data if start == 0 => (literal, raw.core.format, raw.data_extents()),
+            ForkKind::Data => (&literal[..start], raw.core.format, raw.data_extents()),
+            ForkKind::Attr if start == 0 => return Ok(None),
+            ForkKind::Attr => (&literal[start..], raw.core.aformat.to_be_bytes()[0], u64::from(raw.attr_extents())),
+        };
+        let form = decode_form(bytes, format, nextents).and_then(|form| trim_local(form, inode, kind));
+        match form {
+            Ok(form) => Ok(Some(Fork { inode, kind, nextents, form })),
+            Err(check) => Err(corrupt(check, &inode.place, format!("format {format}, {nextents} extents"))),
+        }
+    }
+
+    /// The fork's extents in order, read through `source` where they form a btree. None for other forms.
+    pub fn extents(&self, source: &'a dyn BlockSource) -> Extents<'a> {
+        Extents::new(source, *self)
+    }
+}
+
+fn decode_form(bytes: &[u8], format: u8, nextents: u64) -> std::result::Result<ForkForm<'_>, Check> {
+    Ok(match format {
+        format::DEV => {
+            let device = bytes.first_chunk().ok_or(Check::new("dinode", "format", Rule::Truncated))?;
+            ForkForm::Device(u32::from_be_bytes(*device))
+        }
+        format::LOCAL => ForkForm::Local(bytes),
+        format::EXTENTS => {
+            let too_many = Check::new("dinode", "nextents", Rule::Count);
+            let count = usize::try_from(nextents).map_err(|_| too_many)?;
+            ForkForm::Extents(RawExtent::prefix_slice(bytes, count).ok_or(too_many)?.0)
+        }
+        format::BTREE => ForkForm::Btree(decode_root(bytes)?),
+        format::META_BTREE => ForkForm::MetaBtree(bytes),
+        _ => return Err(Check::new("dinode", "format", Rule::Range)),
+    })
+}
+
+/// Keys fill the space that as many keys as fit would take; the pointers stand behind that.
+fn decode_root(bytes: &[u8]) -> std::result::Result<BmbtRoot<'_>, Check> {
+    let (root, rest) = RawBmdrRoot::prefix(bytes).ok_or(Check::new("bmdr", "level", Rule::Truncated))?;
+    let capacity = rest.len() / (RawBmbtKey::SIZE + size_of::<Be64>());
+    let count = usize::from(root.numrecs.get());
+    if root.level.get() == 0 {
+        return Err(Check::new("bmdr", "level", Rule::Range));
+    }
+    if count == 0 {
+        return Err(Check::new("bmdr", "numrecs", Rule::Range));
+    }
+    let too_many = Check::new("bmdr", "numrecs", Rule::Count);
+    let (keys, _) = RawBmbtKey::prefix_slice(rest, count).filter(|_| count <= capacity).ok_or(too_many)?;
+    let behind = &rest[capacity * RawBmbtKey::SIZE..];
+    let (pointers, _): (&[Be64], _) =
+        zerocopy::FromBytes::ref_from_prefix_with_elems(behind, count).map_err(|_| too_many)?;
+    Ok(BmbtRoot { level: root.level.get(), keys, pointers })
+}
+
+/// Local data end where the inode's size says; those of an attribute fork have a size of their own.
+fn trim_local<'a>(form: ForkForm<'a>, inode: &Inode, kind: ForkKind) -> std::result::Result<ForkForm<'a>, Check> {
+    let (ForkForm::Local(bytes), ForkKind::Data) = (form, kind) else { return Ok(form) };
+    if inode.file_type() == Some(FileType::Regular) {
+        return Err(Check::new("dinode", "format", Rule::Mismatch));
+    }
+    let size = usize::try_from(inode.size()).ok();
+    let data = size.and_then(|size| bytes.get(..size)).ok_or(Check::new("dinode", "size", Rule::Range))?;
+    Ok(ForkForm::Local(data))
+}

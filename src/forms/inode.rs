@@ -1,0 +1,145 @@
+//! Inodes: where they lie, and their bytes taken apart into core and forks
+//! (Linux `fs/xfs/libxfs/xfs_inode_buf.c`, `xfs_inode_fork.c`).
+
+use super::fork::{Fork, ForkKind};
+use super::inode_check::check_inode;
+use super::source::{BlockKind, BlockSource, Piece, outside};
+use crate::error::{Place, Result, Verdict};
+use crate::geometry::{Geometry, Ino};
+use crate::ondisk::dinode::flags;
+use crate::ondisk::{OnDisk, RawDinode, RawDinodeCore};
+use zerocopy::{FromZeros, IntoBytes};
+
+/// Kind of a file, from its mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileType {
+    /// Named pipe.
+    Fifo,
+    /// Character device.
+    CharDevice,
+    /// Directory.
+    Directory,
+    /// Block device.
+    BlockDevice,
+    /// Regular file.
+    Regular,
+    /// Symbolic link.
+    Symlink,
+    /// Socket.
+    Socket,
+}
+
+impl FileType {
+    /// The type that `mode` names; `None` when it names none, as in free inodes.
+    pub fn from_mode(mode: u16) -> Option<Self> {
+        Some(match mode >> 12 {
+            1 => FileType::Fifo,
+            2 => FileType::CharDevice,
+            4 => FileType::Directory,
+            6 => FileType::BlockDevice,
+            8 => FileType::Regular,
+            10 => FileType::Symlink,
+            12 => FileType::Socket,
+            _ => return None,
+        })
+    }
+
+    /// The value that directory entries have for it.
+    pub fn dir_ftype(self) -> u8 {
+        use crate::ondisk::dir_data::ftype;
+        match self {
+            FileType::Fifo => ftype::FIFO,
+            FileType::CharDevice => ftype::CHRDEV,
+            FileType::Directory => ftype::DIR,
+            FileType::BlockDevice => ftype::BLKDEV,
+            FileType::Regular => ftype::REG_FILE,
+            FileType::Symlink => ftype::SYMLINK,
+            FileType::Socket => ftype::SOCK,
+        }
+    }
+}
+
+/// An inode: its bytes, and the checks that it failed.
+#[derive(Clone, Debug)]
+pub struct Inode {
+    /// Its number.
+    pub ino: Ino,
+    /// Where it lies.
+    pub place: Place,
+    /// The checks that it failed. Walkers of its forks work with a damaged inode as far as they can.
+    pub verdict: Verdict,
+    raw: RawDinode,
+    bytes: Vec<u8>,
+}
+
+impl Inode {
+    /// Reads inode `ino`.
+    ///
+    /// # Errors
+    /// `Io`; `Corrupt` when the number lies outside the filesystem.
+    pub fn read(source: &dyn BlockSource, ino: Ino) -> Result<Self> {
+        let geometry = source.geometry();
+        let nowhere = || outside("dinode", "ino", &Place { inode: Some(ino.0), ..Place::default() }, ino.to_string());
+        let start = geometry.ino_fsb(ino).ok_or_else(nowhere)?;
+        let parts = geometry.ino_parts(ino).ok_or_else(nowhere)?;
+        let block = source.read(BlockKind::Inodes, ino, &[Piece { start, count: 1 }])?;
+        let at = parts.index << geometry.inodes.log;
+        let place = Place { inode: Some(ino.0), offset: Some(u64::from(at)), ..block.place };
+        let bytes = usize::try_from(at).ok().and_then(|at| block.bytes.get(at..)).ok_or_else(nowhere)?;
+        Self::decode(geometry, ino, bytes, place)
+    }
+
+    /// Decodes the inode at the start of `bytes`, which lie at `place`.
+    ///
+    /// # Errors
+    /// `Corrupt` when `bytes` are fewer than an inode has.
+    pub fn decode(geometry: &Geometry, ino: Ino, bytes: &[u8], place: Place) -> Result<Self> {
+        let size = usize::try_from(geometry.inodes.size).ok();
+        let bytes = size.and_then(|size| bytes.get(..size)).ok_or_else(|| outside("dinode", "ino", &place, ""))?;
+        let raw = core_of(bytes).ok_or_else(|| outside("dinode", "ino", &place, ""))?;
+        let verdict = check_inode(geometry, ino, &raw, bytes, &place);
+        Ok(Inode { ino, place, verdict, raw, bytes: bytes.to_vec() })
+    }
+
+    /// The core. In versions 1 and 2, all that only version 3 has is zero.
+    pub fn raw(&self) -> &RawDinode {
+        &self.raw
+    }
+
+    /// All its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Kind of file; `None` for a free inode, or a mode that names none.
+    pub fn file_type(&self) -> Option<FileType> {
+        FileType::from_mode(self.raw.core.mode.get())
+    }
+
+    /// Size in bytes, as it stands there.
+    pub fn size(&self) -> u64 {
+        self.raw.core.size.get()
+    }
+
+    /// Whether the contents lie in the realtime section.
+    pub fn is_realtime(&self) -> bool {
+        self.raw.core.flags.get() & flags::REALTIME != 0
+    }
+
+    /// A fork; `None` when there is no attribute fork.
+    ///
+    /// # Errors
+    /// `Corrupt` when its format is unknown, or it does not fit the inode.
+    pub fn fork(&self, kind: ForkKind) -> Result<Option<Fork<'_>>> {
+        Fork::of(self, kind)
+    }
+}
+
+/// The core at the start of an inode; what its version does not have is zero.
+fn core_of(bytes: &[u8]) -> Option<RawDinode> {
+    let (core, _) = RawDinodeCore::prefix(bytes)?;
+    let mut raw = RawDinode::new_zeroed();
+    let len = core.literal_offset();
+    raw.as_mut_bytes().get_mut(..len)?.copy_from_slice(bytes.get(..len)?);
+    Some(raw)
+}
