@@ -5,6 +5,8 @@
 //! | [`FileDevice`] | a regular file or a block device, by pread and pwrite |
 //! | [`MemoryDevice`] | bytes in memory; what was never written takes none |
 //! | [`PartDevice`] | a range of another device |
+//! | [`OverlayDevice`] | copy on write: changes stay in memory |
+//! | [`FaultDevice`] | errors and torn writes on command; records what is written |
 //!
 //! [`PartitionTable`] finds the range of a partition, [`Signature`] recognises what must not be overwritten, and
 //! [`Topology`] is what a block device says about itself.
@@ -13,12 +15,15 @@
 
 mod block_ioctl;
 mod contract;
+mod extents;
+mod fault;
 mod file;
 mod in_use;
 mod memory;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation)] // Test devices are small.
 mod model;
+mod overlay;
 mod pages;
 mod part;
 mod partition;
@@ -26,8 +31,10 @@ mod signature;
 mod topology;
 
 pub use contract::{AllocatedRanges, ByteRange, Device, SectorSize};
+pub use fault::{Effect, Event, Fault, FaultDevice, Operation};
 pub use file::{Access, FileDevice, FileKind, OpenFile};
 pub use memory::MemoryDevice;
+pub use overlay::OverlayDevice;
 pub use part::PartDevice;
 pub use partition::{Partition, PartitionTable, TableKind};
 pub use signature::{Contents, Signature};

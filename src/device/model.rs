@@ -11,7 +11,7 @@ use super::*;
 pub(super) const SIZE: u64 = 9 * 4096 + 1536;
 
 #[derive(Clone, Debug)]
-pub(super) enum Operation {
+pub(super) enum Step {
     Read { offset: u64, len: usize },
     Write { offset: u64, len: usize, byte: u8 },
     Zero { offset: u64, len: usize },
@@ -19,14 +19,14 @@ pub(super) enum Operation {
 }
 
 /// An operation that may also reach behind the end of the device.
-pub(super) fn operation() -> impl Strategy<Value = Operation> {
+pub(super) fn operation() -> impl Strategy<Value = Step> {
     let offset = prop_oneof![0..SIZE + 64, (0..SIZE / 512).prop_map(|sector| sector * 512), Just(SIZE), Just(u64::MAX)];
     let len = prop_oneof![0_usize..64, Just(512), Just(4096), 0_usize..20000];
     (0..4, offset, len, 1..=255_u8).prop_map(|(kind, offset, len, byte)| match kind {
-        0 => Operation::Read { offset, len },
-        1 => Operation::Write { offset, len, byte },
-        2 => Operation::Zero { offset, len },
-        _ => Operation::Flush,
+        0 => Step::Read { offset, len },
+        1 => Step::Write { offset, len, byte },
+        2 => Step::Zero { offset, len },
+        _ => Step::Flush,
     })
 }
 
@@ -43,13 +43,13 @@ pub(super) fn pattern(len: u64, seed: u8) -> Vec<u8> {
 }
 
 /// Does an operation to both, and compares what they say.
-pub(super) fn step(device: &dyn Device, model: &mut [u8], operation: &Operation) {
+pub(super) fn step(device: &dyn Device, model: &mut [u8], operation: &Step) {
     let place = |offset: u64, len: usize| {
         let start = usize::try_from(offset).ok()?;
         (start.checked_add(len)? <= model.len()).then(|| start..start + len)
     };
     match *operation {
-        Operation::Read { offset, len } => {
+        Step::Read { offset, len } => {
             let mut buf = vec![0xEE; len];
             let result = device.read_at(offset, &mut buf);
             assert_eq!(result.is_ok(), place(offset, len).is_some(), "{operation:?}: {result:?}");
@@ -57,21 +57,21 @@ pub(super) fn step(device: &dyn Device, model: &mut [u8], operation: &Operation)
                 assert!(buf == model[range], "{operation:?} read something else");
             }
         }
-        Operation::Write { offset, len, byte } => {
+        Step::Write { offset, len, byte } => {
             let buf = pattern(len as u64, byte);
             assert_eq!(device.write_at(offset, &buf).is_ok(), place(offset, len).is_some(), "{operation:?}");
             if let Some(range) = place(offset, len) {
                 model[range].copy_from_slice(&buf);
             }
         }
-        Operation::Zero { offset, len } => {
+        Step::Zero { offset, len } => {
             let result = device.write_zeroes(offset, len as u64);
             assert_eq!(result.is_ok(), place(offset, len).is_some(), "{operation:?}: {result:?}");
             if let Some(range) = place(offset, len) {
                 model[range].fill(0);
             }
         }
-        Operation::Flush => device.flush().expect("invariant: flushing works"),
+        Step::Flush => device.flush().expect("invariant: flushing works"),
     }
 }
 
@@ -124,6 +124,21 @@ fn file() {
     agrees_with_a_vector(|bytes| {
         std::fs::write(&path, bytes).expect("invariant: the file can be written");
         FileDevice::open(&path, OpenFile::WRITE).expect("invariant: the file can be opened")
+    });
+}
+
+#[test]
+fn overlay() {
+    agrees_with_a_vector(|bytes| OverlayDevice::new(MemoryDevice::from_bytes(bytes)));
+}
+
+#[test]
+fn overlays_over_parts_behind_faults_that_do_not_come() {
+    agrees_with_a_vector(|bytes| {
+        let below: Arc<dyn Device> = Arc::new(FaultDevice::new(MemoryDevice::from_bytes(bytes)).recording());
+        let range = ByteRange { start: 0, len: below.len() };
+        let part = PartDevice::new(below, range).expect("invariant: the range is inside");
+        OverlayDevice::new(OverlayDevice::new(part))
     });
 }
 

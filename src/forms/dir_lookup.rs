@@ -142,7 +142,7 @@ impl Search<'_, '_> {
 
     fn compare(&mut self, leaf: &RawDirLeafEntry) -> Result<ControlFlow<()>> {
         let geometry = self.directory.source.geometry();
-        let unit = u64::from(geometry.dirblksize);
+        let unit = u64::from(geometry.directory.blksize);
         let offset = u64::from(leaf.address.get()) * DATA_ALIGN as u64;
         let at = FileBlock((offset / unit * unit) >> geometry.blocklog);
         let dangling = || self.directory.dangling(leaf);

@@ -7,7 +7,6 @@ use super::source::{Block, BlockKind, BlockSource, corrupt};
 use crate::error::{Check, Error, Place, Result, Rule};
 use crate::geometry::{FileBlock, Geometry, Ino};
 use crate::ondisk::dir_data::{DirData, DirDataItem, entry_len, ftype, header_len};
-use crate::ondisk::dir_leaf::SPACE_SIZE;
 use crate::ondisk::dir_short::DirShort;
 use std::ops::ControlFlow;
 
@@ -169,10 +168,10 @@ impl<'a> Directory<'a> {
 
 /// Filesystem blocks of a directory block.
 pub(super) fn dir_unit(geometry: &Geometry) -> u32 {
-    1 << geometry.dirblklog
+    geometry.directory.fsbcount
 }
 
 /// First filesystem block of a directory's leaves and nodes.
 pub(super) fn leaf_start(geometry: &Geometry) -> FileBlock {
-    FileBlock(SPACE_SIZE >> geometry.blocklog)
+    geometry.directory.leaf_start
 }

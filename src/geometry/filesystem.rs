@@ -2,6 +2,7 @@
 
 use super::bounds::Bounds;
 use super::btree_geometry::{BtreeGeometries, BtreeGeometry, BtreeKind};
+use super::directory_geometry::{AttributeGeometry, DirectoryGeometry};
 use super::features::Features;
 use super::inode_geometry::InodeGeometry;
 use super::limits::{AG_HEADER_SECTORS, BASIC_BLOCK_LOG};
@@ -66,10 +67,10 @@ pub struct Geometry {
     pub realtime: RealtimeGeometry,
     /// Quota files.
     pub quota: QuotaGeometry,
-    /// Bytes of a directory block.
-    pub dirblksize: u32,
-    /// log2 of a directory block's size in filesystem blocks.
-    pub dirblklog: u32,
+    /// Directories.
+    pub directory: DirectoryGeometry,
+    /// Attribute forks.
+    pub attributes: AttributeGeometry,
     /// Sizes of the btrees.
     pub btrees: BtreeGeometries,
 }
@@ -98,6 +99,7 @@ impl Geometry {
         let bounds = Bounds::of(sb);
         let blocksize = 1_u32 << bounds.blocklog;
         let dblocks = sb.dblocks.get();
+        let inodes = InodeGeometry::of(sb, &bounds, &features);
         Geometry {
             features,
             uuid: sb.uuid,
@@ -119,12 +121,12 @@ impl Geometry {
             imax_pct: sb.imax_pct,
             rootino: Ino(sb.rootino.get()),
             metadirino: features.has_metadir().then(|| Ino(sb.metadirino.get())),
-            inodes: InodeGeometry::of(sb, &bounds, &features),
+            inodes,
             log: LogGeometry::of(sb, &bounds, &features),
             realtime: RealtimeGeometry::of(sb, &bounds, &features),
             quota: QuotaGeometry::of(sb, &features, blocksize),
-            dirblksize: blocksize << bounds.dirblklog,
-            dirblklog: bounds.dirblklog,
+            directory: DirectoryGeometry::of(&bounds, &features),
+            attributes: AttributeGeometry::of(&bounds, &features, &inodes),
             btrees: BtreeGeometries::of(&bounds, &features, dblocks),
         }
     }

@@ -6,6 +6,7 @@
 mod bounds;
 mod convert;
 mod convert_realtime;
+mod directory_geometry;
 mod filesystem;
 mod log_geometry;
 mod quota_geometry;
@@ -15,13 +16,17 @@ mod superblock_check;
 
 pub mod address;
 pub mod btree_geometry;
+pub mod btree_levels;
 pub mod features;
 pub mod inode_geometry;
 pub mod limits;
+pub mod log_minimum;
+pub mod reservation;
 
 pub use address::*;
 pub use btree_geometry::{BtreeGeometries, BtreeGeometry, BtreeKind, inode_root_max};
 pub use convert::InoParts;
+pub use directory_geometry::{AttributeGeometry, DirectoryGeometry};
 pub use features::{Feature, Features, UnknownBits};
 pub use filesystem::Geometry;
 pub use inode_geometry::InodeGeometry;

@@ -76,7 +76,8 @@ pub struct Layout {
     pub label: [u8; 12],
     /// Time of creation of all inodes.
     pub time: Timestamp,
-    /// Every "random" number of the filesystem (the generation numbers of inodes); `None` takes random ones.
+    /// Every "random" number of the filesystem (the generation numbers of inodes); `None` takes random ones. mkfs.xfs uses
+    /// 0x53454544 (`SEED`) for all of them when `DETERMINISTIC_SEED` is set, whatever to.
     pub seed: Option<u32>,
     /// Discard the devices' contents first, where they are block devices.
     pub discard: bool,

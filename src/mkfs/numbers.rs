@@ -43,7 +43,7 @@ fn base_of(digits: &str) -> (u32, &str) {
     }
     let after = bytes.get(2).copied().map_or(' ', char::from);
     match bytes.get(1) {
-        Some(b'x' | b'X') if after.is_digit(16) => (16, &digits[2..]),
+        Some(b'x' | b'X') if after.is_ascii_hexdigit() => (16, &digits[2..]),
         Some(b'b' | b'B') if after.is_digit(2) => (2, &digits[2..]),
         _ => (8, digits),
     }

@@ -1,0 +1,146 @@
+//! The devices: looked at before anything is decided, opened for writing when everything is.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+
+use super::request::Request;
+use crate::cli::source::{Source, SourceArgs};
+use crate::device::{Access, Contents, Device, FileDevice, FileKind, OpenFile, Signature};
+use crate::error::DeviceRole;
+use crate::mkfs::devices::{DeviceFacts, DeviceKind, Devices};
+use crate::mkfs::suboptions::Key;
+
+/// Looks at every device that the request names.
+pub(super) fn look(request: &Request) -> anyhow::Result<Devices> {
+    let options = &request.options;
+    let Some(name) = options.data_name.as_deref() else {
+        bail!("no device or file to format was named");
+    };
+    let mut data = facts(name, request.source, DeviceRole::Data, request.force)?;
+    if let Some(size) = request.size {
+        match data.kind {
+            DeviceKind::Block => bail!("--size: {name} is a block device, whose size is its own"),
+            DeviceKind::Missing | DeviceKind::File if request.source.is_part() => {
+                bail!("--size cannot be given with --offset or --partition")
+            }
+            DeviceKind::Missing | DeviceKind::File => {
+                data.kind = DeviceKind::File;
+                data.bytes = size;
+            }
+        }
+    }
+    let other = |name: &Option<String>, role| {
+        name.as_deref().map(|name| facts(name, SourceArgs::default(), role, request.force)).transpose()
+    };
+    Ok(Devices {
+        data,
+        log: other(&options.log_name, DeviceRole::Log)?,
+        realtime: other(&options.realtime_name, DeviceRole::Realtime)?,
+    })
+}
+
+fn facts(name: &str, part: SourceArgs, role: DeviceRole, force: bool) -> anyhow::Result<DeviceFacts> {
+    let path = Path::new(name);
+    if !path.exists() && !part.is_part() {
+        return Ok(DeviceFacts::file(name, DeviceKind::Missing, 0));
+    }
+    let source = part.open(path, OpenFile::READ.on(role))?;
+    let mut topology = source.file.topology().with_context(|| name.to_string())?;
+    if topology.alignment_offset != 0 {
+        if !force {
+            bail!("{name}: the device is not aligned to its physical sectors; -f uses it anyway");
+        }
+        if topology.stripe().is_none() {
+            (topology.minimum_io, topology.optimal_io) = (0, 0);
+        }
+        topology.sector_size.physical = topology.sector_size.logical;
+    }
+    let kind = match source.file.kind() {
+        FileKind::Regular => DeviceKind::File,
+        FileKind::Block => DeviceKind::Block,
+    };
+    Ok(DeviceFacts { name: name.to_string(), kind, bytes: source.device.len(), topology })
+}
+
+/// Refuses to overwrite what is known, unless that is wished.
+pub(super) fn check_contents(request: &Request, devices: &Devices) -> anyhow::Result<()> {
+    if request.force {
+        return Ok(());
+    }
+    let options = &request.options;
+    let all = [
+        (Some(&devices.data), request.source, Key::DataFile),
+        (devices.log.as_ref().filter(|_| !options.log_internal), SourceArgs::default(), Key::LogFile),
+        (devices.realtime.as_ref(), SourceArgs::default(), Key::RealtimeFile),
+    ];
+    for (facts, part, file) in all {
+        let Some(facts) = facts.filter(|facts| facts.kind != DeviceKind::Missing) else { continue };
+        let emptied = options.switch(file) == Some(true) && facts.kind == DeviceKind::File;
+        let path = Path::new(&facts.name);
+        if emptied || !path.exists() {
+            continue;
+        }
+        let source = part.open(path, OpenFile::READ)?;
+        let found = Signature::all_on(&*source.device)
+            .with_context(|| format!("cannot tell what {} holds; -f overwrites it anyway", facts.name))?;
+        if let Some(signature) = found.first() {
+            let kind = match signature.contents {
+                Contents::Filesystem => "a filesystem or volume",
+                Contents::PartitionTable => "a partition table",
+            };
+            bail!("{} holds {kind} ({}); -f overwrites it", facts.name, signature.name);
+        }
+    }
+    Ok(())
+}
+
+/// The devices, open for writing.
+pub(super) struct Opened {
+    pub data: Arc<dyn Device>,
+    pub log: Option<Arc<dyn Device>>,
+    pub realtime: Option<Arc<dyn Device>>,
+}
+
+impl Opened {
+    /// Opens every device for writing, which fails while one is in use; then gives the image file its length.
+    pub fn new(request: &Request, devices: &Devices, data_bytes: u64) -> anyhow::Result<Self> {
+        let open = |facts: &DeviceFacts, part: SourceArgs, role| -> anyhow::Result<Source> {
+            let access = if facts.kind == DeviceKind::Block { Access::Write } else { Access::Create };
+            part.open(Path::new(&facts.name), OpenFile { access, role })
+        };
+        let data = open(&devices.data, request.source, DeviceRole::Data)?;
+        let log = devices.log.as_ref().filter(|_| !request.options.log_internal);
+        let log = log.map(|log| open(log, SourceArgs::default(), DeviceRole::Log)).transpose()?;
+        let realtime = devices.realtime.as_ref();
+        let realtime = realtime.map(|device| open(device, SourceArgs::default(), DeviceRole::Realtime)).transpose()?;
+        all_different(&[Some(&data), log.as_ref(), realtime.as_ref()])?;
+        if data.file.kind() == FileKind::Regular && !request.source.is_part() {
+            set_length(request, &data.file, data_bytes).with_context(|| devices.data.name.clone())?;
+        }
+        let device = |source: Option<Source>| source.map(|source| source.device);
+        Ok(Opened { data: data.device, log: device(log), realtime: device(realtime) })
+    }
+}
+
+fn all_different(sources: &[Option<&Source>]) -> anyhow::Result<()> {
+    let files: Vec<&Arc<FileDevice>> = sources.iter().flatten().map(|source| &source.file).collect();
+    for (index, file) in files.iter().enumerate() {
+        if files[..index].iter().any(|other| other.is_same_as(file)) {
+            bail!("{} is named for two sections", file.path().display());
+        }
+    }
+    Ok(())
+}
+
+/// The file of `-d file` is emptied, that of `--size` gets this size, and any other grows to what the filesystem needs.
+fn set_length(request: &Request, file: &FileDevice, data_bytes: u64) -> crate::error::Result<()> {
+    if let Some(size) = request.size {
+        return file.set_len(size);
+    }
+    if request.options.switch(Key::DataFile) == Some(true) {
+        file.set_len(0)?;
+    }
+    if file.len() < data_bytes { file.set_len(data_bytes) } else { Ok(()) }
+}

@@ -1,0 +1,29 @@
+//! xfskit-mkfs: makes an XFS filesystem, with the options of mkfs.xfs.
+
+mod command;
+mod devices;
+mod request;
+mod run;
+mod target;
+
+use std::process::ExitCode;
+
+pub use command::command;
+
+/// Runs the tool on the process's arguments. Whatever goes wrong ends with exit code 1, as with mkfs.xfs.
+pub fn main() -> ExitCode {
+    let matches = match command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => {
+            let failed = error.use_stderr();
+            return if error.print().is_err() || failed { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        }
+    };
+    match request::Request::from_matches(&matches).map_err(Into::into).and_then(run::run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            run::complain(&format!("xfskit-mkfs: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! From arguments to a request: options from three sources, and what is to be done with them.
+
+use std::fs;
+
+use clap::{ArgMatches, FromArgMatches};
+
+use super::command::id;
+use crate::cli::source::SourceArgs;
+use crate::error::{Error, Result};
+use crate::mkfs::Options;
+use crate::mkfs::config_file;
+use crate::mkfs::numbers::{self, Units};
+use crate::mkfs::suboptions::{Group, Key};
+use crate::readers::Target;
+
+/// What the user asked for.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub options: Options,
+    /// Write a configuration file to this path, and make no filesystem.
+    pub makecfg: Option<String>,
+    pub force: bool,
+    pub discard: bool,
+    pub dry_run: bool,
+    pub quiet: bool,
+    pub json: bool,
+    pub version: bool,
+    /// Length that the image file is to have, in bytes.
+    pub size: Option<u64>,
+    pub target: Option<Target>,
+    pub source: SourceArgs,
+}
+
+impl Request {
+    /// Reads the arguments and the configuration files that they name.
+    ///
+    /// # Errors
+    /// `Usage`.
+    pub fn from_matches(matches: &ArgMatches) -> Result<Self> {
+        let set = |name| matches.get_count(name) > 0;
+        let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+        let version = set("version");
+        let options = if version { Options::default() } else { options(matches)? };
+        let source = SourceArgs::from_arg_matches(matches).map_err(|error| Error::Usage(error.to_string()))?;
+        Ok(Request {
+            makecfg: options.text(Key::ConfigMakecfg).map(str::to_string),
+            options,
+            force: set("force"),
+            discard: !set("keep"),
+            dry_run: set("no-action") || set("dry-run"),
+            quiet: set("quiet"),
+            json: set("json"),
+            version,
+            size: text("size").map(image_size).transpose()?,
+            target: text("target").map(str::parse).transpose()?,
+            source,
+        })
+    }
+}
+
+fn image_size(text: &str) -> Result<u64> {
+    let bytes = numbers::size(text, Units::default()).and_then(|bytes| u64::try_from(bytes).ok());
+    bytes.filter(|bytes| *bytes >= 16 << 20).ok_or_else(|| {
+        Error::Usage(format!("--size={text}: allowed: 16m or more, with a suffix of k, m, g, t, p or e"))
+    })
+}
+
+/// Defaults first, then the command line, then the file of options.
+fn options(matches: &ArgMatches) -> Result<Options> {
+    let mut options = Options::default();
+    for (_, list) in lists(matches, Group::Config) {
+        options.add_list(Group::Config, list)?;
+    }
+    if let Some(path) = options.text(Key::ConfigDefaults).map(str::to_string) {
+        config_file::read(&path, &contents(&path)?, &mut options)?;
+        options.become_defaults();
+    }
+    let mut ordered: Vec<(usize, Group, &str)> = Vec::new();
+    for group in Group::ALL.into_iter().filter(|group| *group != Group::Config) {
+        ordered.extend(lists(matches, group).map(|(index, list)| (index, group, list)));
+    }
+    ordered.sort_by_key(|(index, ..)| *index);
+    for (_, group, list) in ordered {
+        if group == Group::Proto {
+            return Err(Error::Usage("-p: filling a filesystem while it is made is not supported yet".into()));
+        }
+        options.add_list(group, list)?;
+    }
+    if let Some(device) = matches.get_one::<String>("device") {
+        options.add(Key::DataName.suboption(), Some(device))?;
+    }
+    if let Some(path) = options.text(Key::ConfigOptions).map(str::to_string) {
+        config_file::read(&path, &contents(&path)?, &mut options)?;
+    }
+    for suboption in Group::Proto.suboptions() {
+        if options.text(suboption.key).is_some() || options.number(suboption.key).is_some() {
+            return Err(Error::Usage("[proto]: filling a filesystem while it is made is not supported yet".into()));
+        }
+    }
+    if let Some(label) = matches.get_one::<String>("label") {
+        let room = options
+            .label
+            .get_mut(..label.len())
+            .ok_or_else(|| Error::Usage(format!("-L {label}: {} bytes; allowed: up to 12 bytes", label.len())))?;
+        room.copy_from_slice(label.as_bytes());
+    }
+    options.unsupported = matches.get_count("unsupported") > 0;
+    Ok(options)
+}
+
+/// The lists of one letter, with their places on the command line.
+fn lists(matches: &ArgMatches, group: Group) -> impl Iterator<Item = (usize, &str)> {
+    let values = matches.get_many::<String>(id(group)).into_iter().flatten().map(String::as_str);
+    matches.indices_of(id(group)).into_iter().flatten().zip(values)
+}
+
+fn contents(path: &str) -> Result<String> {
+    let bytes =
+        fs::read(path).map_err(|error| Error::Usage(format!("cannot read the configuration file {path}: {error}")))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,101 @@
+//! What xfskit-mkfs does with a request.
+
+use std::env;
+use std::fs;
+use std::io::{self, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::devices::{Opened, check_contents, look};
+use super::request::Request;
+use super::target::resolve_for;
+use crate::mkfs::devices::Devices;
+use crate::mkfs::layout::{Layout, Timestamp};
+use crate::mkfs::report::{self, Names};
+use crate::mkfs::{self, Environment, config_file};
+
+/// Every generation number of a filesystem that is to be the same each time; mkfs.xfs takes this one too.
+const SEED: u32 = 0x5345_4544;
+
+/// Does what was asked for.
+pub(super) fn run(request: Request) -> anyhow::Result<()> {
+    if request.version {
+        return say(&format!("xfskit-mkfs version {}\n", env!("CARGO_PKG_VERSION")));
+    }
+    let devices = look(&request)?;
+    check_contents(&request, &devices)?;
+    let resolved = resolve_for(request.target, &request.options, &devices, &environment(&request))?;
+    if !request.quiet {
+        resolved.notes.iter().for_each(|note| complain(note));
+    }
+    let layout = resolved.layout;
+    if let Some(path) = &request.makecfg {
+        return fs::write(path, config_file::text(&layout)).with_context(|| path.clone());
+    }
+    if !request.quiet || request.dry_run {
+        say(&description(&request, &devices, &layout))?;
+    }
+    if request.dry_run {
+        return Ok(());
+    }
+    let opened = Opened::new(&request, &devices, layout.data.device_bytes)?;
+    mkfs::format(&layout, &*opened.data, opened.log.as_deref(), opened.realtime.as_deref())?;
+    Ok(())
+}
+
+fn description(request: &Request, devices: &Devices, layout: &Layout) -> String {
+    let names = Names {
+        data: &devices.data.name,
+        log: devices.log.as_ref().map(|log| log.name.as_str()),
+        realtime: devices.realtime.as_ref().map(|realtime| realtime.name.as_str()),
+    };
+    if !request.json {
+        return report::text(layout, names);
+    }
+    let mut value = report::json(layout, names);
+    if request.dry_run {
+        value["would_write"] = report::would_write(layout, names);
+    }
+    value["dry_run"] = json!(request.dry_run);
+    format!("{value:#}\n")
+}
+
+/// What the surroundings say, by the variables that mkfs.xfs knows.
+fn environment(request: &Request) -> Environment {
+    let cpus = std::thread::available_parallelism().map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX));
+    Environment {
+        cpus,
+        time: env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| epoch(&text)).unwrap_or_else(now),
+        seed: (env::var("DETERMINISTIC_SEED").as_deref() == Ok("1")).then_some(SEED),
+        uuid: Uuid::new_v4(),
+        discard: request.discard,
+        force: request.force,
+        dry_run: request.dry_run,
+        test_suite: ["TEST_DIR", "TEST_DEV", "QA_CHECK_FS"].iter().all(|name| env::var_os(name).is_some()),
+    }
+}
+
+/// A time from SOURCE_DATE_EPOCH.
+fn epoch(text: &str) -> Option<Timestamp> {
+    text.parse().ok().map(|sec| Timestamp { sec, nsec: 0 })
+}
+
+/// Now, to the microsecond, as mkfs.xfs has it.
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp { sec: i64::try_from(since.as_secs()).unwrap_or(0), nsec: since.subsec_micros() * 1000 }
+}
+
+fn say(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}
+
+/// A line for the user on the error output, where a failure to write has nowhere to be reported.
+pub(super) fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}

@@ -1,0 +1,166 @@
+//! The order in which a filesystem gets onto its devices: what was there is wiped, so that nothing recognisable is left at
+//! the start; then everything is written but the primary superblock, which makes the filesystem, last. Sources:
+//! `prepare_devices`, `zero_old_xfs_structures` and `main` of xfsprogs `mkfs/xfs_mkfs.c`.
+
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::mkfs::layout::{Layout, RealtimePlace};
+use crate::mkfs::write::group::Group;
+use crate::mkfs::write::journal::clear_log;
+use crate::mkfs::write::maker::Maker;
+use crate::mkfs::write::shape::Shape;
+use crate::mkfs::write::superblock::{self, Progress};
+use crate::ondisk::{OnDisk, RawSuperblock};
+
+/// Bytes that are wiped at the start and at the end of the data device.
+const WIPED: u64 = 128 * 1024;
+/// Bytes of the smallest and of the largest block, as logarithms.
+const BLOCK_LOGS: std::ops::RangeInclusive<u8> = 9..=16;
+/// Blocks of the smallest allocation group.
+const SMALLEST_GROUP: u64 = 64;
+
+/// What was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Inode of the root directory.
+    pub rootino: u64,
+    /// Inodes made.
+    pub icount: u64,
+    /// Free inodes among them.
+    pub ifree: u64,
+    /// Free blocks.
+    pub fdblocks: u64,
+    /// Free realtime extents.
+    pub frextents: u64,
+}
+
+/// Makes the filesystem that `layout` describes on `data`, with its log on `log` if that is external, and its realtime section on
+/// `rt` if that has a device. The devices have the sizes that `layout` was resolved for; block devices whose contents
+/// are to be discarded have been discarded before.
+///
+/// # Errors
+/// `Io`; `Usage` when a device is missing or the space does not suffice. What stands on the devices after an
+/// error is no filesystem.
+pub fn format(layout: &Layout, data: &dyn Device, log: Option<&dyn Device>, rt: Option<&dyn Device>) -> Result<Report> {
+    let shape = Shape::new(layout);
+    if layout.erase_old_superblocks {
+        erase_old_superblocks(&shape, data)?;
+    }
+    let wiped = WIPED.min(layout.data.device_bytes);
+    data.write_zeroes(layout.data.device_bytes - wiped, wiped)?;
+    data.write_zeroes(0, wiped)?;
+    match shape.internal_log() {
+        Some((agno, start)) => clear_log(&shape, data, shape.offset(agno.0, start.0))?,
+        None => clear_log(&shape, log.ok_or_else(|| missing("log"))?, 0)?,
+    }
+
+    if layout.realtime.place == RealtimePlace::Device && layout.realtime.blocks > 0 {
+        prepare_realtime(&shape, rt.ok_or_else(|| missing("realtime"))?)?;
+    }
+
+    let mut maker = Maker::new(&shape, data);
+    let mut root = maker.make_root()?;
+    maker.make_realtime_inodes()?;
+    if let Some(value) = layout.autofsck {
+        maker.set_autofsck(&mut root, value)?;
+    }
+
+    let progress = maker.progress;
+    for agno in (0..layout.data.agcount).rev() {
+        let mut group = maker.take_group(agno)?;
+        write_group(&shape, data, &mut group, &progress)?;
+    }
+    maker.blocks.write()?;
+    data.flush()?;
+    let primary = superblock::superblock(&shape, &progress, false);
+    data.write_at(0, &superblock::sector(&shape, &primary))?;
+    data.flush()?;
+    Ok(Report {
+        rootino: progress.rootino.0,
+        icount: progress.icount,
+        ifree: progress.ifree,
+        fdblocks: progress.fdblocks,
+        frextents: progress.frextents,
+    })
+}
+
+/// Clears the last block of a realtime device, which shows that it can be written.
+fn prepare_realtime(shape: &Shape, rt: &dyn Device) -> Result<()> {
+    if shape.layout.features.zoned {
+        return Ok(());
+    }
+    let block = u64::from(shape.block);
+    rt.write_zeroes((shape.layout.realtime.blocks - 1) * block, block)
+}
+
+/// Writes the headers and trees of a group, but for the primary superblock.
+fn write_group(shape: &Shape, data: &dyn Device, group: &mut Group, progress: &Progress) -> Result<()> {
+    let start = shape.offset(group.agno, 0);
+    let mut headers = group.header_sectors(shape);
+    let sector = headers.len() / 4;
+    let roots = group.root_blocks(shape);
+    let roots_at = shape.offset(group.agno, shape.roots().bno);
+    let gap = usize::try_from(roots_at - start).map_err(|_| missing("small"))? - headers.len();
+    let mut from = 0;
+    if group.agno == 0 {
+        from = sector;
+    } else {
+        let secondary = superblock::superblock(shape, &secondary_progress(shape, group.agno, progress), true);
+        headers[..sector].copy_from_slice(&superblock::sector(shape, &secondary));
+    }
+    // the rest of the headers' last block is wiped in the first group; in the others, what is there stays
+    if gap == 0 || group.agno == 0 {
+        headers.resize(headers.len() + gap, 0);
+        headers.extend_from_slice(&roots);
+        return data.write_at(start + from as u64, &headers[from..]);
+    }
+    data.write_at(start, &headers)?;
+    data.write_at(roots_at, &roots)
+}
+
+/// What a secondary superblock says: the state before the first inode; the last one and the one in the middle know the roots.
+fn secondary_progress(shape: &Shape, agno: u32, progress: &Progress) -> Progress {
+    let mut secondary = Progress::begin(shape);
+    let last = shape.layout.data.agcount - 1;
+    if agno == last || (last > 1 && agno == last / 2) {
+        secondary.rootino = progress.rootino;
+        secondary.metadirino = progress.metadirino;
+    }
+    secondary
+}
+
+/// Wipes the secondary superblocks of an XFS that stands on the device, so that no repair finds them later.
+fn erase_old_superblocks(shape: &Shape, data: &dyn Device) -> Result<()> {
+    let mut bytes = vec![0; usize::try_from(shape.layout.sector.bytes()).map_err(|_| missing("small"))?];
+    if data.len() < bytes.len() as u64 {
+        return Ok(());
+    }
+    data.read_at(0, &mut bytes)?;
+    let Some((old, _)) = RawSuperblock::prefix(&bytes) else { return Ok(()) };
+    let (agcount, agblocks) = (u64::from(old.agcount.get()), u64::from(old.agblocks.get()));
+    let (blocklog, dblocks) = (old.blocklog, old.dblocks.get());
+    let blocksize = old.blocksize.get();
+    let roundup = blocksize.checked_next_power_of_two().map(u32::trailing_zeros);
+    let sound = old.magicnum.get() == RawSuperblock::MAGIC
+        && blocksize != 0
+        && BLOCK_LOGS.contains(&blocklog)
+        && roundup == Some(u32::from(blocklog))
+        && dblocks <= agcount * agblocks
+        && dblocks >= (agcount.wrapping_sub(1)).wrapping_mul(agblocks).wrapping_add(SMALLEST_GROUP);
+    if !sound {
+        return Ok(());
+    }
+    bytes.fill(0);
+    for agno in 1..agcount {
+        let offset = (agno * agblocks).checked_shl(u32::from(blocklog)).unwrap_or(u64::MAX);
+        if offset.saturating_add(bytes.len() as u64) > data.len() {
+            break;
+        }
+        data.write_at(offset, &bytes)?;
+    }
+    Ok(())
+}
+
+fn missing(what: &str) -> Error {
+    Error::Usage(format!("the layout needs a {what} device, and none is given"))
+}

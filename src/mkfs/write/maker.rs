@@ -1,0 +1,78 @@
+//! The filesystem while it is made: the groups that something is allocated in, the pieces of files, the counters.
+
+use std::collections::BTreeMap;
+
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::mkfs::write::blocks::Blocks;
+use crate::mkfs::write::group::Group;
+use crate::mkfs::write::inode::Inode;
+use crate::mkfs::write::shape::Shape;
+use crate::mkfs::write::superblock::Progress;
+
+/// The filesystem while it is made.
+pub(super) struct Maker<'a> {
+    /// What it is to be.
+    pub shape: &'a Shape,
+    /// The data device.
+    pub data: &'a dyn Device,
+    /// Groups that something was allocated in or looked for.
+    groups: BTreeMap<u32, Group>,
+    /// Contents of files, directories and inode chunks.
+    pub blocks: Blocks<'a>,
+    /// What the superblock will say.
+    pub progress: Progress,
+}
+
+impl<'a> Maker<'a> {
+    /// Starts with empty groups.
+    pub fn new(shape: &'a Shape, data: &'a dyn Device) -> Self {
+        Maker { shape, data, groups: BTreeMap::new(), blocks: Blocks::new(data), progress: Progress::begin(shape) }
+    }
+
+    /// Group `agno` in its present state.
+    pub fn group(&mut self, agno: u32) -> Result<&mut Group> {
+        if !self.groups.contains_key(&agno) {
+            self.groups.insert(agno, new_group(self.shape, agno)?);
+        }
+        self.groups.get_mut(&agno).ok_or_else(|| Error::Internal("a group vanished".to_string()))
+    }
+
+    /// Takes group `agno` out, in its present state.
+    pub fn take_group(&mut self, agno: u32) -> Result<Group> {
+        match self.groups.remove(&agno) {
+            Some(group) => Ok(group),
+            None => new_group(self.shape, agno),
+        }
+    }
+
+    /// Number of allocation groups.
+    pub fn agcount(&self) -> u32 {
+        self.shape.layout.data.agcount
+    }
+
+    /// The next "random" number.
+    pub fn random(&self) -> u32 {
+        self.shape.layout.seed.unwrap_or_else(|| {
+            let bytes = uuid::Uuid::new_v4().into_bytes();
+            u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+        })
+    }
+
+    /// A commit: writes the present state of `inode` to its place.
+    pub fn commit(&mut self, inode: &mut Inode) -> Result<()> {
+        let shape = self.shape;
+        let (agno, agino) = shape.split_ino(inode.ino);
+        let bytes = u64::from(shape.layout.inode.bytes());
+        let offset = shape.offset(agno, 0) + u64::from(agino) * bytes;
+        let len = usize::try_from(bytes).expect("invariant: 2 KiB at most");
+        inode.flush(shape, self.blocks.get(offset, len)?)
+    }
+}
+
+/// A group as it is before the first inode is made: its freelist filled.
+fn new_group(shape: &Shape, agno: u32) -> Result<Group> {
+    let mut group = Group::new(shape, agno);
+    group.fill_freelist(shape)?;
+    Ok(group)
+}

@@ -1,0 +1,20 @@
+//! The writer: from a [`Layout`](super::Layout) to the bytes on the devices.
+
+mod attribute;
+mod blocks;
+mod chunk;
+mod directory;
+mod extents;
+mod format;
+mod group;
+mod inode;
+mod journal;
+mod leaf;
+mod maker;
+mod realtime;
+mod root;
+mod shape;
+mod space;
+mod superblock;
+
+pub use format::{Report, format};
