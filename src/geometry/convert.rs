@@ -220,3 +220,96 @@ impl Geometry {
         u64::from(self.log.blocks) * u64::from(self.basic_blocks_per_block())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::samples::{any_agno, any_superblock, damaged_superblock};
+    use super::*;
+    use crate::geometry::BtreeKind;
+
+    fn any_geometry() -> impl Strategy<Value = Geometry> {
+        prop_oneof![any_superblock(), damaged_superblock()].prop_map(|sb| Geometry::assume(&sb))
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_round_trip(geometry in any_geometry(), agno in any_agno(), agbno: u32) {
+            let agbno = AgBlock(agbno % geometry.agblocks);
+            let Some(fsb) = geometry.fsb(agno, agbno) else {
+                prop_assert!(geometry.ag_blocks(agno).is_none_or(|blocks| agbno.0 >= blocks));
+                return Ok(());
+            };
+            prop_assert_eq!(geometry.fsb_parts(fsb), Some((agno, agbno)));
+            let Some(daddr) = geometry.fsb_daddr(fsb) else { return Ok(()) };
+            prop_assert_eq!(geometry.ag_daddr(agno, agbno), Some(daddr));
+            prop_assert_eq!(geometry.daddr_parts(daddr), Some((agno, agbno)));
+            prop_assert_eq!(geometry.daddr_fsb(daddr), Some(fsb));
+        }
+
+        #[test]
+        fn inodes_round_trip(geometry in any_geometry(), agno in any_agno(), agino: u32) {
+            if let Some(ino) = geometry.ino(agno, AgIno(agino)) {
+                let parts = geometry.ino_parts(ino).expect("invariant: what is made can be taken apart");
+                prop_assert_eq!((parts.agno, parts.agino), (agno, AgIno(agino)));
+                let first = geometry.agbno_agino(parts.agbno).expect("invariant: the block exists");
+                prop_assert_eq!(first.0 + parts.index, agino);
+                let fsb = geometry.ino_fsb(ino).expect("invariant: the block exists");
+                prop_assert_eq!(geometry.fsb_ino(fsb).map(|first| first.0 + u64::from(parts.index)), Some(ino.0));
+            }
+        }
+
+        #[test]
+        fn valid_inodes_lie_behind_headers(geometry in any_geometry(), agno in any_agno(), agino: u32) {
+            if geometry.is_valid_agino(agno, AgIno(agino)) {
+                let (agbno, _) = geometry.agino_parts(AgIno(agino));
+                prop_assert!(geometry.is_usable_agbno(agno, agbno));
+                let ino = geometry.ino(agno, AgIno(agino)).expect("invariant: the block exists");
+                prop_assert!(geometry.is_valid_ino(ino));
+            }
+        }
+
+        #[test]
+        fn no_address_makes_conversions_panic(geometry in any_geometry(), number: u64, len: u64, agno in any_agno()) {
+            let _ = geometry.fsb_parts(FsBlock(number));
+            let _ = geometry.fsb_daddr(FsBlock(number));
+            let _ = geometry.daddr_parts(Daddr(number));
+            let _ = geometry.daddr_offset(Daddr(number));
+            let _ = geometry.ino_parts(Ino(number));
+            let _ = geometry.ino_offset(Ino(number));
+            let _ = geometry.is_internal_ino(Ino(number));
+            let _ = geometry.is_usable_extent(FsBlock(number), len);
+            let _ = geometry.agino_range(agno);
+            let _ = geometry.ag_header_daddr(agno, 3);
+            let _ = geometry.blocks_to_bytes(number);
+            let _ = geometry.bytes_to_blocks(number);
+            let _ = geometry.file_block(number);
+            let _ = geometry.log_daddr();
+            let _ = geometry.log_basic_blocks();
+        }
+
+        #[test]
+        fn nothing_derived_panics(geometry in any_geometry()) {
+            let _ = geometry.expected_rootino();
+            let _ = geometry.min_freelist(9, u32::MAX, 0);
+            for kind in BtreeKind::ALL {
+                let btree = geometry.btree(kind);
+                prop_assert!(btree.leaf_min >= 2 && btree.node_min >= 2 && btree.max_levels < 64, "{kind:?} {btree:?}");
+                let _ = geometry.initial_root(kind);
+            }
+            prop_assert!(geometry.blocksize >= 512 && geometry.inodes.literal_size > 0 && geometry.agblocks > 0);
+            prop_assert!(geometry.ag_header_blocks() > 0 && geometry.inodes.cluster_align > 0);
+        }
+    }
+
+    #[test]
+    fn an_extent_must_not_leave_its_group() {
+        let geometry = Geometry::assume(&super::super::samples::superblock("default"));
+        assert!(geometry.is_usable_extent(FsBlock(32760), 8));
+        assert!(!geometry.is_usable_extent(FsBlock(32760), 9));
+        assert!(!geometry.is_usable_extent(FsBlock(0), 4));
+        assert!(!geometry.is_usable_extent(FsBlock(32760), 0));
+        assert!(!geometry.is_usable_extent(FsBlock(u64::MAX), 2));
+    }
+}

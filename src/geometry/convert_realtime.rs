@@ -86,3 +86,74 @@ impl Geometry {
         one_group && self.is_usable_rtb(rtb) && self.is_usable_rtb(last)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::samples::{damaged_superblock, superblock};
+    use super::*;
+
+    fn any_geometry() -> impl Strategy<Value = Geometry> {
+        let samples = proptest::sample::select(vec!["realtime", "groups", "zoned-internal"]).prop_map(superblock);
+        let gaps = Just("zoned-internal").prop_map(|name| {
+            let mut sb = superblock(name);
+            sb.rgextents = 30000.into();
+            sb.features_incompat = (sb.features_incompat.get() | 1 << 10).into();
+            sb
+        });
+        prop_oneof![samples, gaps, damaged_superblock()].prop_map(|sb| Geometry::assume(&sb))
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_round_trip(geometry in any_geometry(), rgno in prop_oneof![0_u32..14, any::<u32>()], rgbno: u32) {
+            let limit = geometry.realtime.groups.map_or(u32::MAX, |groups| groups.blocks);
+            let (rgno, rgbno) = (RgNumber(rgno), RgBlock(rgbno % limit));
+            let Some(rtb) = geometry.rtb(rgno, rgbno) else {
+                prop_assert!(geometry.realtime.group_blocks(rgno).is_none_or(|blocks| u64::from(rgbno.0) >= blocks));
+                return Ok(());
+            };
+            if geometry.realtime.groups.is_some() {
+                prop_assert_eq!(geometry.rtb_parts(rtb), Some((rgno, rgbno)));
+            }
+            if let Some(daddr) = geometry.rtb_daddr(rtb) {
+                prop_assert_eq!(geometry.daddr_rtb(daddr), Some(rtb));
+            }
+            if let Some((rtx, within)) = geometry.rtb_extent(rtb) {
+                let start = geometry.rtx_rtb(rgno, rtx).expect("invariant: the extent exists");
+                prop_assert_eq!(start.0 + u64::from(within), rtb.0);
+            }
+        }
+
+        #[test]
+        fn no_address_makes_conversions_panic(geometry in any_geometry(), number: u64, len: u64, rgno: u32) {
+            let _ = geometry.rtb_parts(RtBlock(number));
+            let _ = geometry.rtb_daddr(RtBlock(number));
+            let _ = geometry.daddr_rtb(Daddr(number));
+            let _ = geometry.rtb_extent(RtBlock(number));
+            let _ = geometry.rtx_rtb(RgNumber(rgno), RtExtent(number));
+            let _ = geometry.is_usable_rt_extent(RtBlock(number), len);
+        }
+    }
+
+    #[test]
+    fn files_do_not_lie_in_the_realtime_superblock() {
+        let geometry = Geometry::assume(&superblock("groups"));
+        assert!(!geometry.is_usable_rtb(RtBlock(2)));
+        assert!(geometry.is_usable_rtb(RtBlock(3)));
+        assert!(geometry.is_usable_rtb(RtBlock(1 << 18)));
+        assert!(!geometry.is_usable_rt_extent(RtBlock(215_039), 2));
+        let zones = Geometry::assume(&superblock("zoned-internal"));
+        assert!(zones.is_usable_rtb(RtBlock(0)));
+        assert_eq!(zones.rtb_daddr(RtBlock(0)), Some(Daddr(131_072 * 8)));
+    }
+
+    #[test]
+    fn the_last_group_is_shorter() {
+        let geometry = Geometry::assume(&superblock("groups"));
+        assert_eq!(geometry.realtime.group_extents(RgNumber(3)), Some(71680));
+        assert_eq!(geometry.realtime.group_extents(RgNumber(4)), Some(349_525 - 4 * 71680));
+        assert_eq!(geometry.realtime.group_extents(RgNumber(5)), None);
+    }
+}

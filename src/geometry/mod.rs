@@ -12,6 +12,8 @@ mod log_geometry;
 mod quota_geometry;
 mod realtime_check;
 mod realtime_geometry;
+#[cfg(test)]
+pub(crate) mod samples;
 mod superblock_check;
 
 pub mod address;

@@ -246,3 +246,141 @@ impl<'a> SuperblockChecks<'a> {
         self.require(!unfinished, "inprogress", Rule::Flags, || "mkfs has not finished".to_owned());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::samples::{any_superblock, damaged_superblock, superblock};
+    use super::*;
+
+    type Damage = fn(&mut RawSuperblock);
+
+    /// What is done to the sample of a name, and the one check that must fail.
+    const CASES: &[(&str, Damage, &str, Rule)] = &[
+        ("default", |sb| sb.magicnum = 1.into(), "magicnum", Rule::Magic),
+        ("default", |sb| sb.versionnum = 0xb4b6.into(), "versionnum", Rule::Version),
+        ("default", |sb| sb.versionnum = 0xb6b5.into(), "versionnum", Rule::Flags),
+        ("default", |sb| sb.versionnum = 0x94b5.into(), "versionnum", Rule::Mismatch),
+        ("v4-old", |sb| sb.versionnum = (sb.versionnum.get() & !0x2000).into(), "versionnum", Rule::Mismatch),
+        ("default", |sb| sb.features2 = 0x1018a.into(), "features2", Rule::Flags),
+        ("default", |sb| sb.features2 = 0x10a.into(), "features2", Rule::Mismatch),
+        (
+            "default",
+            |sb| sb.features_incompat = (sb.features_incompat.get() | 1 << 20).into(),
+            "features_incompat",
+            Rule::Flags,
+        ),
+        (
+            "groups",
+            |sb| sb.features_incompat = (sb.features_incompat.get() & !0x40).into(),
+            "features_incompat",
+            Rule::Mismatch,
+        ),
+        ("default", |sb| sb.qflags = 0x10.into(), "qflags", Rule::Flags),
+        ("v4-old", |sb| sb.qflags = 0x80.into(), "qflags", Rule::Flags),
+        ("default", |sb| sb.inoalignmt = 4.into(), "inoalignmt", Rule::Mismatch),
+        ("default", |sb| sb.spino_align = 2.into(), "spino_align", Rule::Mismatch),
+        ("default", |sb| sb.spino_align = 3.into(), "spino_align", Rule::Range),
+        ("groups", |sb| sb.pad[6] = 1, "pad", Rule::Padding),
+        ("groups", |sb| sb.rgextents = 1.into(), "rgextents", Rule::Range),
+        ("groups", |sb| sb.rgextents = (1 << 30).into(), "rgextents", Rule::Range),
+        ("groups", |sb| sb.rgcount = 6.into(), "rgcount", Rule::Mismatch),
+        ("groups", |sb| sb.rgblklog = 17, "rgblklog", Rule::Mismatch),
+        ("zoned-internal", |sb| sb.frextents = 1.into(), "frextents", Rule::Padding),
+        ("zoned-internal", |sb| sb.rtstart = 131_071.into(), "rtstart", Rule::Range),
+        ("zoned-internal", |sb| sb.rtreserved = sb.rblocks, "rtreserved", Rule::Range),
+        ("zoned-internal", |sb| sb.rextents = (sb.rextents.get() - 1).into(), "rgextents", Rule::Mismatch),
+        ("zoned-internal", |sb| sb.rextsize = 2.into(), "rextsize", Rule::Mismatch),
+        ("zoned-internal", |sb| sb.rbmblocks = 1.into(), "rbmblocks", Rule::Mismatch),
+        ("default", |sb| sb.agcount = 0.into(), "agcount", Rule::Range),
+        ("default", |sb| sb.agcount = 5.into(), "agcount", Rule::Mismatch),
+        ("default", |sb| sb.sectsize = 256.into(), "sectsize", Rule::Range),
+        ("default", |sb| sb.sectlog = 16, "sectlog", Rule::Range),
+        ("default", |sb| sb.sectlog = 10, "sectlog", Rule::Mismatch),
+        ("default", |sb| sb.blocksize = 512.into(), "blocksize", Rule::Range),
+        ("default", |sb| sb.blocklog = 255, "blocklog", Rule::Range),
+        ("default", |sb| sb.blocklog = 13, "blocklog", Rule::Mismatch),
+        ("default", |sb| sb.dirblklog = 5, "dirblklog", Rule::Range),
+        ("default", |sb| sb.inodesize = 4096.into(), "inodesize", Rule::Range),
+        ("default", |sb| sb.inodelog = 12, "inodelog", Rule::Range),
+        ("default", |sb| sb.inodelog = 10, "inodelog", Rule::Mismatch),
+        ("default", |sb| sb.inopblock = 9.into(), "inopblock", Rule::Mismatch),
+        ("default", |sb| sb.inopblog = 4, "inopblog", Rule::Mismatch),
+        ("default", |sb| sb.agblocks = 4095.into(), "agblocks", Rule::Range),
+        ("default", |sb| sb.agblocks = u32::MAX.into(), "agblocks", Rule::Range),
+        ("default", |sb| sb.agblklog = 16, "agblklog", Rule::Mismatch),
+        ("default", |sb| sb.rextsize = 0.into(), "rextsize", Rule::Range),
+        ("default", |sb| sb.rextsize = (1 << 20).into(), "rextsize", Rule::Range),
+        ("default", |sb| sb.imax_pct = 101, "imax_pct", Rule::Range),
+        ("default", |sb| sb.dblocks = 0.into(), "dblocks", Rule::Range),
+        ("default", |sb| sb.dblocks = (3 * 32768 + 63).into(), "dblocks", Rule::Range),
+        ("default", |sb| sb.dblocks = u64::MAX.into(), "dblocks", Rule::Count),
+        ("realtime", |sb| sb.rblocks = u64::MAX.into(), "rblocks", Rule::Count),
+        ("default", |sb| sb.shared_vn = 1, "shared_vn", Rule::Padding),
+        ("default", |sb| sb.logblocks = (1 << 21).into(), "logblocks", Rule::Range),
+        ("sector-stripe", |sb| sb.logsectlog = 200, "logsectlog", Rule::Mismatch),
+        ("default", |sb| sb.logsectlog = 9, "logsectlog", Rule::Padding),
+        ("default", |sb| sb.logsectsize = 512.into(), "logsectsize", Rule::Padding),
+        ("default", |sb| sb.logsunit = 4097.into(), "logsunit", Rule::Mismatch),
+        ("default", |sb| sb.logsunit = (512 * 1024).into(), "logsunit", Rule::Range),
+        ("default", |sb| sb.rextents = 1.into(), "rextents", Rule::Padding),
+        ("default", |sb| sb.rbmblocks = 1.into(), "rbmblocks", Rule::Padding),
+        ("default", |sb| sb.rextslog = 1, "rextslog", Rule::Padding),
+        ("default", |sb| sb.frextents = 1.into(), "frextents", Rule::Padding),
+        ("realtime", |sb| sb.rextents = 0.into(), "rextents", Rule::Range),
+        ("realtime", |sb| sb.rextents = (sb.rextents.get() + 1).into(), "rextents", Rule::Mismatch),
+        ("realtime", |sb| sb.rextslog += 1, "rextslog", Rule::Mismatch),
+        ("realtime", |sb| sb.rbmblocks = (sb.rbmblocks.get() + 1).into(), "rbmblocks", Rule::Mismatch),
+        ("default", |sb| sb.unit = 16.into(), "unit", Rule::Flags),
+        ("sector-stripe", |sb| sb.unit = 0.into(), "unit", Rule::Flags),
+        ("sector-stripe", |sb| sb.unit = 65.into(), "unit", Rule::Range),
+        ("sector-stripe", |sb| sb.width = (1 << 20).into(), "width", Rule::Range),
+        ("sector-stripe", |sb| sb.width = 65.into(), "width", Rule::Mismatch),
+        ("sector-stripe", |sb| sb.width = 0.into(), "width", Rule::Mismatch),
+        ("default", |sb| sb.inprogress = 1, "inprogress", Rule::Flags),
+    ];
+
+    #[test]
+    fn each_check_finds_what_it_is_for() {
+        for (name, damage, field, rule) in CASES {
+            let mut sb = superblock(name);
+            assert!(check_superblock(&sb, SuperblockContext::default()).is_sound(), "{name}");
+            damage(&mut sb);
+            let verdict = check_superblock(&sb, SuperblockContext::default());
+            assert!(verdict.has_failed(Check::new("sb", field, *rule)), "{name} {field} {rule}: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn all_failures_are_listed() {
+        let mut sb = superblock("default");
+        (sb.imax_pct, sb.shared_vn, sb.inprogress) = (101, 1, 1);
+        assert_eq!(check_superblock(&sb, SuperblockContext::default()).failures().len(), 3);
+        let secondary = SuperblockContext { agno: AgNumber(1), ..SuperblockContext::default() };
+        assert_eq!(check_superblock(&sb, secondary).failures().len(), 2);
+    }
+
+    #[test]
+    fn logs_are_rounded_up() {
+        assert_eq!([0, 1, 2, 3, 4, 5, 1 << 40].map(log2_ceil), [0, 0, 1, 2, 2, 3, 40]);
+    }
+
+    proptest! {
+        #[test]
+        fn samples_are_sound(sb in any_superblock()) {
+            prop_assert!(check_superblock(&sb, SuperblockContext::default()).is_sound());
+        }
+
+        #[test]
+        fn no_damage_makes_the_checks_panic(sb in damaged_superblock(), agno: u32, log: Option<bool>) {
+            let _ = check_superblock(&sb, SuperblockContext { agno: AgNumber(agno), external_log: log });
+        }
+
+        #[test]
+        fn no_noise_makes_the_checks_panic(bytes: [[u8; 16]; 19]) {
+            let sb: RawSuperblock = zerocopy::transmute!(bytes);
+            prop_assert!(!check_superblock(&sb, SuperblockContext::default()).is_sound());
+        }
+    }
+}
