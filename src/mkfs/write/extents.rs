@@ -13,12 +13,21 @@ use crate::ondisk::extent::MAX_BLOCKCOUNT;
 const PAGE: u32 = 4096;
 
 impl Maker<'_> {
-    /// Allocates up to `len` blocks for the file's blocks from `offset` on, which are behind all that it has; `total` are
-    /// those that the whole operation may need. Gives what was allocated, which may be less.
-    pub fn extend_file(&mut self, inode: &mut Inode, offset: u64, len: u64, total: u32) -> Result<Extent> {
+    /// Allocates up to `len` blocks for the file's blocks from `offset` on, where it has none. Gives what was allocated,
+    /// which may be less.
+    pub fn extend_file(&mut self, inode: &mut Inode, offset: u64, len: u64) -> Result<Extent> {
+        self.extend(inode, offset, len, false)
+    }
+
+    /// Allocates `len` blocks in one piece for the file's blocks from `offset` on, where it has none.
+    pub fn extend_file_contiguously(&mut self, inode: &mut Inode, offset: u64, len: u64) -> Result<Extent> {
+        self.extend(inode, offset, len, true)
+    }
+
+    fn extend(&mut self, inode: &mut Inode, offset: u64, len: u64, contiguous: bool) -> Result<Extent> {
         let shape = self.shape;
         let Data::Extents(extents) = &inode.data else { return Err(not_extents()) };
-        let last = extents.last().copied();
+        let last = extents.iter().rfind(|extent| extent.startoff < offset).copied();
         let (ino_agno, agino) = shape.split_ino(inode.ino);
         let target = match last {
             Some(last) => self.behind(last, offset),
@@ -28,13 +37,13 @@ impl Maker<'_> {
         let mut request = Request::exactly(1);
         request.maxlen = wanted.min(shape.ag_max_usable);
         request.minleft = 1;
-        request.total = total;
         if shape.block < PAGE {
             request.prod = PAGE / shape.block;
             let rest = u32::try_from(offset % u64::from(request.prod)).expect("invariant: a remainder");
             request.rest = if rest == 0 { 0 } else { request.prod - rest };
         }
-        let (agno, found) = self.allocate_for_file(&mut request, target)?;
+        let shortest = if contiguous { wanted } else { 1 };
+        let (agno, found) = self.allocate_for_file(&mut request, target, shortest)?;
         let new = Extent {
             startoff: offset,
             startblock: shape.fsblock(agno, found.start).0,
@@ -69,7 +78,12 @@ impl Maker<'_> {
     }
 
     /// Allocates near `target`, else in another group, else anything that there is.
-    fn allocate_for_file(&mut self, request: &mut Request, target: FsBlock) -> Result<(u32, space::Extent)> {
+    fn allocate_for_file(
+        &mut self,
+        request: &mut Request,
+        target: FsBlock,
+        shortest: u32,
+    ) -> Result<(u32, space::Extent)> {
         let (start, _) = self.shape.split(target);
         let mut longest = 0;
         for agno in self.groups_from(start) {
@@ -79,15 +93,15 @@ impl Maker<'_> {
                 break;
             }
         }
-        request.minlen = longest.clamp(1, request.maxlen);
+        request.minlen = longest.min(request.maxlen).max(shortest);
         if let Some(found) = self.allocate_in_groups(request, target)? {
             return Ok(found);
         }
-        request.minlen = 1;
+        request.minlen = shortest;
         if let Some(found) = self.allocate_in_groups(request, target)? {
             return Ok(found);
         }
-        request.total = 1;
+        request.total = shortest;
         let first = self.shape.fsblock(0, 0);
         self.allocate_in_groups(request, first)?
             .ok_or_else(|| Error::Usage("no space is left for the metadata of the filesystem".to_string()))
@@ -117,19 +131,20 @@ impl Maker<'_> {
     }
 }
 
-/// Adds an extent at the end of the file; it joins the last one if it continues that.
+/// Adds an extent to the file; it joins the one before it if it continues that.
 fn append(inode: &mut Inode, new: Extent) -> Result<()> {
     let Data::Extents(extents) = &mut inode.data else { return Err(not_extents()) };
-    if let Some(last) = extents.last_mut() {
-        let continues = last.startoff + u64::from(last.blockcount) == new.startoff
-            && last.startblock + u64::from(last.blockcount) == new.startblock
-            && last.blockcount + new.blockcount <= MAX_BLOCKCOUNT;
+    let at = extents.partition_point(|extent| extent.startoff < new.startoff);
+    if let Some(before) = at.checked_sub(1).and_then(|before| extents.get_mut(before)) {
+        let continues = before.startoff + u64::from(before.blockcount) == new.startoff
+            && before.startblock + u64::from(before.blockcount) == new.startblock
+            && before.blockcount + new.blockcount <= MAX_BLOCKCOUNT;
         if continues {
-            last.blockcount += new.blockcount;
+            before.blockcount += new.blockcount;
             return Ok(());
         }
     }
-    extents.push(new);
+    extents.insert(at, new);
     Ok(())
 }
 

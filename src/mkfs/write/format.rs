@@ -10,7 +10,7 @@ use crate::mkfs::write::journal::clear_log;
 use crate::mkfs::write::maker::Maker;
 use crate::mkfs::write::shape::Shape;
 use crate::mkfs::write::superblock::{self, Progress};
-use crate::ondisk::{OnDisk, RawSuperblock};
+use crate::ondisk::{OnDisk, RawRtSuperblock, RawSuperblock, crc};
 
 /// Bytes that are wiped at the start and at the end of the data device.
 const WIPED: u64 = 128 * 1024;
@@ -60,7 +60,10 @@ pub fn format(layout: &Layout, data: &dyn Device, log: Option<&dyn Device>, rt: 
 
     let mut maker = Maker::new(&shape, data);
     let mut root = maker.make_root()?;
-    maker.make_realtime_inodes()?;
+    match layout.realtime.groups.filter(|_| layout.features.metadir) {
+        Some(groups) => maker.make_metadata_directory(groups)?,
+        None => maker.make_realtime_inodes()?,
+    }
     if let Some(value) = layout.autofsck {
         maker.set_autofsck(&mut root, value)?;
     }
@@ -84,13 +87,29 @@ pub fn format(layout: &Layout, data: &dyn Device, log: Option<&dyn Device>, rt: 
     })
 }
 
-/// Clears the last block of a realtime device, which shows that it can be written.
+/// Clears the last block of a realtime device, which shows that it can be written, and writes its superblock if it has one.
 fn prepare_realtime(shape: &Shape, rt: &dyn Device) -> Result<()> {
     if shape.layout.features.zoned {
         return Ok(());
     }
     let block = u64::from(shape.block);
-    rt.write_zeroes((shape.layout.realtime.blocks - 1) * block, block)
+    rt.write_zeroes((shape.layout.realtime.blocks - 1) * block, block)?;
+    if shape.layout.features.metadir {
+        rt.write_at(0, &realtime_superblock(shape))?;
+    }
+    Ok(())
+}
+
+/// The block of the realtime superblock.
+fn realtime_superblock(shape: &Shape) -> Vec<u8> {
+    let mut bytes = vec![0; usize::try_from(shape.block).expect("invariant: 64 KiB at most")];
+    let (sb, _) = RawRtSuperblock::prefix_mut(&mut bytes).expect("invariant: smaller than a block");
+    sb.magicnum.set(RawRtSuperblock::MAGIC);
+    sb.fname = shape.layout.label;
+    sb.uuid = *shape.layout.uuid.as_bytes();
+    sb.meta_uuid = *shape.layout.uuid.as_bytes();
+    crc::stamp(&mut bytes, RawRtSuperblock::CRC_OFFSET);
+    bytes
 }
 
 /// Writes the headers and trees of a group, but for the primary superblock.

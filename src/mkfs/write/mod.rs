@@ -11,6 +11,7 @@ mod inode;
 mod journal;
 mod leaf;
 mod maker;
+mod metadir;
 mod realtime;
 mod root;
 mod shape;

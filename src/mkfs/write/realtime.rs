@@ -123,7 +123,7 @@ impl Maker<'_> {
         let mut made = Vec::new();
         let mut offset = 0;
         while offset < blocks {
-            let extent = self.extend_file(inode, offset, blocks - offset, 0)?;
+            let extent = self.extend_file(inode, offset, blocks - offset)?;
             offset += u64::from(extent.blockcount);
             made.push(extent);
             self.commit(inode)?;

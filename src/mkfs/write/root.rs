@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::mkfs::write::chunk::Parent;
-use crate::mkfs::write::directory;
+use crate::mkfs::write::directory::Directory;
 use crate::mkfs::write::inode::{Inode, mode};
 use crate::mkfs::write::maker::Maker;
 use crate::ondisk::dinode::{flags, flags2};
@@ -32,7 +32,7 @@ impl Maker<'_> {
                 root.flags2 |= if on { flag } else { 0 };
             }
         }
-        directory::begin(&mut root, ino)?;
+        let mut root = Directory::new(root, ino)?.inode;
         self.progress.rootino = ino;
         self.commit(&mut root)?;
         Ok(root)
