@@ -142,6 +142,11 @@ impl FileDevice {
         &self.path
     }
 
+    /// What it was opened for.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
     /// The open file itself.
     pub(super) fn file(&self) -> &File {
         &self.file
@@ -192,13 +197,13 @@ impl FileDevice {
 
     /// Zeroes by a request to the system; `false` if it cannot.
     fn zero_by_system(&self, range: ByteRange) -> io::Result<bool> {
-        // A file shall stay sparse; a device shall have zeroes, whether it can unmap or not.
+        // A file shall stay sparse: zeroing its range would fill it. A device shall have zeroes, unmapped or not.
         let modes = match self.kind {
-            FileKind::Regular => [FallocateFlags::PUNCH_HOLE, FallocateFlags::ZERO_RANGE],
-            FileKind::Block => [FallocateFlags::ZERO_RANGE, FallocateFlags::PUNCH_HOLE],
+            FileKind::Regular => &[FallocateFlags::PUNCH_HOLE][..],
+            FileKind::Block => &[FallocateFlags::ZERO_RANGE, FallocateFlags::PUNCH_HOLE],
         };
         for mode in modes {
-            match retry(|| fallocate(&self.file, mode | FallocateFlags::KEEP_SIZE, range.start, range.len)) {
+            match retry(|| fallocate(&self.file, *mode | FallocateFlags::KEEP_SIZE, range.start, range.len)) {
                 Ok(()) => return Ok(true),
                 Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::NODEV) => {}
                 Err(error) => return Err(error.into()),
@@ -218,10 +223,40 @@ impl FileDevice {
         Ok(())
     }
 
+    /// Writes zeroes where there may be anything else.
+    fn zero_allocated(&self, range: ByteRange) -> io::Result<()> {
+        let mut at = range.start;
+        while let Some(part) = self.find_allocated(at)?.and_then(|found| found.intersection(range)) {
+            self.zero_by_writing(part)?;
+            at = part.end();
+        }
+        Ok(())
+    }
+
+    /// The first range from `from` on that is no hole.
+    fn find_allocated(&self, from: u64) -> io::Result<Option<ByteRange>> {
+        let size = self.len();
+        if from >= size {
+            return Ok(None);
+        }
+        if self.kind == FileKind::Block {
+            return Ok(Some(ByteRange { start: from, len: size - from }));
+        }
+        let start = match seek(&self.file, SeekFrom::Data(from)) {
+            Ok(start) => start,
+            Err(Errno::NXIO) => return Ok(None),
+            Err(Errno::INVAL | Errno::OPNOTSUPP) => from,
+            Err(error) => return Err(error.into()),
+        };
+        // A writer may have cut the file in between: then there is no hole, and the rest counts as allocated.
+        let end = seek(&self.file, SeekFrom::Hole(start)).unwrap_or(size).min(size);
+        Ok((start < end).then(|| ByteRange { start, len: end - start }))
+    }
+
     fn zero(&self, range: ByteRange) -> io::Result<()> {
         let Some(whole) = self.whole_sectors(range.start, range.len) else { return self.zero_by_writing(range) };
         if !self.zero_by_system(whole)? {
-            return self.zero_by_writing(range);
+            return self.zero_allocated(range);
         }
         self.zero_by_writing(ByteRange { start: range.start, len: whole.start - range.start })?;
         self.zero_by_writing(ByteRange { start: whole.end(), len: range.end() - whole.end() })
@@ -292,22 +327,7 @@ impl Device for FileDevice {
     }
 
     fn next_allocated(&self, from: u64) -> Result<Option<ByteRange>> {
-        let size = self.len();
-        if from >= size {
-            return Ok(None);
-        }
-        if self.kind == FileKind::Block {
-            return Ok(Some(ByteRange { start: from, len: size - from }));
-        }
-        let start = match seek(&self.file, SeekFrom::Data(from)) {
-            Ok(start) => start,
-            Err(Errno::NXIO) => return Ok(None),
-            Err(Errno::INVAL | Errno::OPNOTSUPP) => from,
-            Err(error) => return Err(io_error(self.role, from, error)),
-        };
-        // A writer may have cut the file in between: then there is no hole, and the rest counts as allocated.
-        let end = seek(&self.file, SeekFrom::Hole(start)).unwrap_or(size).min(size);
-        Ok((start < end).then(|| ByteRange { start, len: end - start }))
+        self.find_allocated(from).map_err(|error| io_error(self.role, from, error))
     }
 }
 

@@ -3,9 +3,11 @@
 //! | device | what it is |
 //! |---|---|
 //! | [`FileDevice`] | a regular file or a block device, by pread and pwrite |
+//! | [`MappedDevice`] | a regular file mapped into memory, to be read only |
 //! | [`MemoryDevice`] | bytes in memory; what was never written takes none |
 //! | [`PartDevice`] | a range of another device |
 //! | [`OverlayDevice`] | copy on write: changes stay in memory |
+//! | [`UndoDevice`] | old contents go to a file first, from which [`UndoFile`] puts them back |
 //! | [`FaultDevice`] | errors and torn writes on command; records what is written |
 //!
 //! [`PartitionTable`] finds the range of a partition, [`Signature`] recognises what must not be overwritten, and
@@ -20,6 +22,7 @@ mod fault;
 mod file;
 mod in_use;
 mod memory;
+mod mmap;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation)] // Test devices are small.
 mod model;
@@ -29,13 +32,18 @@ mod part;
 mod partition;
 mod signature;
 mod topology;
+mod undo;
+mod undo_file;
 
 pub use contract::{AllocatedRanges, ByteRange, Device, SectorSize};
 pub use fault::{Effect, Event, Fault, FaultDevice, Operation};
 pub use file::{Access, FileDevice, FileKind, OpenFile};
 pub use memory::MemoryDevice;
+pub use mmap::MappedDevice;
 pub use overlay::OverlayDevice;
 pub use part::PartDevice;
 pub use partition::{Partition, PartitionTable, TableKind};
 pub use signature::{Contents, Signature};
 pub use topology::{Stripe, Topology, Zones};
+pub use undo::UndoDevice;
+pub use undo_file::UndoFile;

@@ -143,6 +143,16 @@ fn overlays_over_parts_behind_faults_that_do_not_come() {
 }
 
 #[test]
+fn undo() {
+    let folder = tempfile::tempdir().expect("invariant: a temporary folder can be made");
+    let path = folder.path().join("undo");
+    agrees_with_a_vector(|bytes| {
+        let _ = std::fs::remove_file(&path);
+        UndoDevice::create(MemoryDevice::from_bytes(bytes), &path, None).expect("invariant: the file can be made")
+    });
+}
+
+#[test]
 fn part() {
     agrees_with_a_vector(|bytes| {
         let mut disk = pattern(5000, 1);

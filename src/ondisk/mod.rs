@@ -39,6 +39,7 @@ pub mod rt;
 pub mod rt_superblock;
 pub mod superblock;
 pub mod timestamp;
+pub mod undo;
 
 pub use agf::RawAgf;
 pub use agfl::RawAgfl;
