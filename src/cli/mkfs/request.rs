@@ -72,7 +72,7 @@ fn options(matches: &ArgMatches) -> Result<Options> {
         options.add_list(Group::Config, list)?;
     }
     if let Some(path) = options.text(Key::ConfigDefaults).map(str::to_string) {
-        config_file::read(&path, &contents(&path)?, &mut options)?;
+        config_file::read(&path, &contents("-c defaults", &path)?, &mut options)?;
         options.become_defaults();
     }
     let mut ordered: Vec<(usize, Group, &str)> = Vec::new();
@@ -86,11 +86,15 @@ fn options(matches: &ArgMatches) -> Result<Options> {
         }
         options.add_list(group, list)?;
     }
-    if let Some(device) = matches.get_one::<String>("device") {
+    let mut devices = matches.get_many::<String>("device").into_iter().flatten();
+    if let Some(device) = devices.next() {
+        if let Some(other) = devices.next() {
+            return Err(Error::Usage(format!("{other}: only one device can be formatted")));
+        }
         options.add(Key::DataName.suboption(), Some(device))?;
     }
     if let Some(path) = options.text(Key::ConfigOptions).map(str::to_string) {
-        config_file::read(&path, &contents(&path)?, &mut options)?;
+        config_file::read(&path, &contents("-c options", &path)?, &mut options)?;
     }
     for suboption in Group::Proto.suboptions() {
         if options.text(suboption.key).is_some() || options.number(suboption.key).is_some() {
@@ -114,8 +118,7 @@ fn lists(matches: &ArgMatches, group: Group) -> impl Iterator<Item = (usize, &st
     matches.indices_of(id(group)).into_iter().flatten().zip(values)
 }
 
-fn contents(path: &str) -> Result<String> {
-    let bytes =
-        fs::read(path).map_err(|error| Error::Usage(format!("cannot read the configuration file {path}: {error}")))?;
+fn contents(option: &str, path: &str) -> Result<String> {
+    let bytes = fs::read(path).map_err(|error| Error::Usage(format!("{option}={path}: cannot be read: {error}")))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -102,7 +102,7 @@ pub(super) fn space(context: &mut Context, sizes: &Sizes, data: &DataSpace, exte
     realtime.blocks = asked.unwrap_or(all);
     if asked.is_some_and(|asked| asked > largest) || realtime.extents() == 0 {
         return Err(usage(format!(
-            "-r size: {} blocks; allowed on this device: {extent_blocks} to {largest} blocks",
+            "-r size, -r extsize: {} blocks; allowed on this device: at least an extent of {extent_blocks}, up to {largest} blocks",
             realtime.blocks
         )));
     }
@@ -169,7 +169,7 @@ pub(super) fn check(realtime: &Realtime) -> Result<()> {
     let group = realtime.group_blocks;
     if group > LARGEST_GROUP || group % extent != 0 || group <= extent {
         return Err(usage(format!(
-            "-r rgsize, -r rgcount: groups of {group} blocks; allowed: multiples of {extent} blocks from {} to {LARGEST_GROUP}",
+            "-r rgsize, -r rgcount: groups of {group} blocks; allowed: multiples of {extent} blocks (-r extsize) from {} to {LARGEST_GROUP}",
             2 * extent
         )));
     }

@@ -86,7 +86,11 @@ fn check_kinds(context: &Context) -> Result<()> {
         match facts.kind {
             DeviceKind::Missing if !(is_file || name == Key::DataName && sized) => {
                 let hint = if name == Key::DataName { "; with -d size= or --size it is made as a file" } else { "" };
-                return Err(usage(format!("{}: no such file or device{hint}", facts.name)));
+                return Err(usage(format!(
+                    "{}={}: no such file or device{hint}",
+                    name.suboption().written(),
+                    facts.name
+                )));
             }
             DeviceKind::Block if is_file => {
                 return Err(usage(format!("{}: {} is a block device", file.suboption().written(), facts.name)));
@@ -127,6 +131,9 @@ fn sector(context: &mut Context, block: PowerSize) -> Result<PowerSize> {
     let sector = PowerSize::from_bytes(bytes)
         .filter(|sector| (SMALLEST_SECTOR..=largest).contains(&sector.bytes()))
         .filter(|sector| sector.bytes() >= data.logical);
+    if let Some(sector) = sector {
+        fits_every_device(context, sector)?;
+    }
     sector.ok_or_else(|| {
         usage(format!(
             "-s size={bytes}: allowed with blocks of {block} bytes on a device with sectors of {} bytes: powers of two from {} to {largest}",
@@ -134,6 +141,26 @@ fn sector(context: &mut Context, block: PowerSize) -> Result<PowerSize> {
             data.logical.max(SMALLEST_SECTOR),
         ))
     })
+}
+
+/// A block device takes no access smaller than its sectors, unless it goes through the page cache, which it does as
+/// soon as one of the others is a file.
+fn fits_every_device(context: &Context, sector: PowerSize) -> Result<()> {
+    let devices = context.devices;
+    let others = [(devices.log.as_ref(), "-l logdev"), (devices.realtime.as_ref(), "-r rtdev")];
+    let present = others.into_iter().filter_map(|(facts, option)| facts.map(|facts| (facts, option)));
+    let cached =
+        devices.data.kind != DeviceKind::Block || present.clone().any(|(facts, _)| facts.kind != DeviceKind::Block);
+    for (facts, option) in present {
+        let smallest = facts.sector().logical;
+        if !cached && sector.bytes() < smallest {
+            return Err(usage(format!(
+                "{option}={}: sectors of {smallest} bytes, larger than the sector of {sector} bytes; allowed: -s size={smallest} or more",
+                facts.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The sector of the log: that of the data section, unless the log is external.
@@ -179,7 +206,7 @@ fn inode(context: &Context, block: PowerSize, crc: bool) -> Result<PowerSize> {
     let bytes = asked.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(default);
     let largest = (block.bytes() / 2).min(2048);
     PowerSize::from_bytes(bytes).filter(|size| (default..=largest).contains(&size.bytes())).ok_or_else(|| {
-        let option = if perblock.is_some() { "-i perblock: inodes of" } else { "-i size:" };
+        let option = if perblock.is_some() { "-i perblock (-i size):" } else { "-i size:" };
         usage(format!(
             "{option} {bytes} bytes; allowed with blocks of {block} bytes and -m crc={}: powers of two from {default} to {largest}",
             u8::from(crc)

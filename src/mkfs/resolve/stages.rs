@@ -190,7 +190,7 @@ fn check_supported(context: &mut Context, sizes: &Sizes, groups: data::Groups, l
     if log_blocks < mebibytes(64) {
         let chosen_groups = context.options.given(Key::DataAgcount) || context.options.given(Key::DataAgsize);
         let cause = if context.options.log_internal && !context.options.given(Key::LogSize) && chosen_groups {
-            "-d agcount, -d agsize: the allocation groups are too small to hold the log"
+            "-l size: the allocation groups (-d agcount, -d agsize) are too small for the log"
         } else {
             "-l size: the log is too small"
         };

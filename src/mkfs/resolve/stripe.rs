@@ -48,7 +48,7 @@ pub(super) fn resolve(context: &mut Context, sizes: &Sizes, choice: &Choice, blo
         )));
     }
     // what overflowed on the way is refused here
-    check(i64::from(found.unit) << 9, i64::from(found.width) << 9, 0)?;
+    check("-d sunit, -d swidth", i64::from(found.unit) << 9, i64::from(found.width) << 9, 0)?;
     let in_blocks = |basic: i32| u32::try_from(sizes.blocks_in_basic(basic)).unwrap_or(0);
     let mut stripes = Stripes { unit: in_blocks(found.unit), width: in_blocks(found.width), log_unit: 0 };
     stripes.log_unit = log_unit(context, sizes, choice, stripes.unit)?;
@@ -75,22 +75,22 @@ fn asked(context: &Context, sizes: &Sizes) -> Result<Basic> {
         0
     };
     let sw = number(Key::DataSw);
-    let basic = if su != 0 || sw != 0 {
+    if su != 0 || sw != 0 {
         if given(Key::DataSu) != given(Key::DataSw) {
             return Err(usage("-d su and -d sw must be given together"));
         }
         let width = i64::from(su) * i64::from(sw);
-        check(i64::from(su), width, sizes.sector.bytes())?;
+        check("-d su, -d sw", i64::from(su), width, sizes.sector.bytes())?;
         return Ok(Basic { unit: su >> 9, width: int(width >> 9) });
-    } else {
-        Basic { unit: number(Key::DataSunit), width: number(Key::DataSwidth) }
-    };
-    check(i64::from(basic.unit.wrapping_shl(9)), i64::from(basic.width.wrapping_shl(9)), sizes.sector.bytes())?;
+    }
+    let basic = Basic { unit: number(Key::DataSunit), width: number(Key::DataSwidth) };
+    let (unit, width) = (basic.unit.wrapping_shl(9), basic.width.wrapping_shl(9));
+    check("-d sunit, -d swidth", i64::from(unit), i64::from(width), sizes.sector.bytes())?;
     Ok(basic)
 }
 
 /// The rules for a stripe unit and width, in bytes.
-fn check(unit: i64, width: i64, sector: u32) -> Result<()> {
+fn check(options: &str, unit: i64, width: i64, sector: u32) -> Result<()> {
     let rule = if width > i64::from(i32::MAX) {
         "the width is too large; allowed: up to 2147483647 bytes".to_string()
     } else if unit > width {
@@ -106,7 +106,7 @@ fn check(unit: i64, width: i64, sector: u32) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(usage(format!("-d su, sw, sunit, swidth: stripe unit {unit}, width {width} bytes: {rule}")))
+    Err(usage(format!("{options}: stripe unit {unit}, width {width} bytes: {rule}")))
 }
 
 /// The geometry that the device reports, if it makes sense, and the filesystem is large enough to profit.
@@ -116,7 +116,7 @@ fn reported(context: &mut Context, sizes: &Sizes, blocks: u64) -> Basic {
         return Basic::default();
     }
     let (unit_bytes, width_bytes) = (i64::from(unit) << 9, i64::from(width) << 9);
-    if check(unit_bytes, width_bytes, 0).is_err() {
+    if check("", unit_bytes, width_bytes, 0).is_err() {
         context.note(format!(
             "the device reports an invalid stripe unit ({unit_bytes}) and width ({width_bytes}), which are ignored"
         ));
