@@ -1,0 +1,275 @@
+//! Blocks kept in memory, within a bound.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::block::{Block, SoundBlock, Verified};
+use super::kind::{BlockKind, Fragment, Request};
+use super::verifier::Verifier;
+use crate::device::Device;
+use crate::error::{DeviceRole, Error, Place, Result, Verdict};
+use crate::geometry::{AgNumber, Geometry, Ino, Lsn};
+use crate::ondisk::{OnDisk, RawAgf, RawAgfl, RawAgi, RawDinode, RawDinodeCore};
+
+/// The longest block that is read, in bytes: a remote attribute value with its headers.
+const LONGEST_BLOCK: u64 = 256 * 1024;
+
+/// Reads, verifies and writes blocks of a filesystem; keeps those that were read last, up to a number of bytes.
+///
+/// All methods take `&self`, so that many threads can use one cache.
+pub struct BlockCache {
+    verifier: Verifier,
+    data: Arc<dyn Device>,
+    realtime: Option<Arc<dyn Device>>,
+    capacity: usize,
+    kept: Mutex<Kept>,
+}
+
+/// What tells one cached block from another. The same place read as two kinds gives two blocks.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    device: DeviceRole,
+    kind: BlockKind,
+    owner: Option<u64>,
+    level: Option<u32>,
+    fragments: Vec<Fragment>,
+}
+
+#[derive(Default)]
+struct Kept {
+    blocks: HashMap<Key, (Block, u64)>,
+    /// Keys by the time of their last use.
+    uses: BTreeMap<u64, Key>,
+    bytes: usize,
+    clock: u64,
+}
+
+impl BlockCache {
+    /// Bytes kept when nothing else is said.
+    pub const DEFAULT_CAPACITY: usize = 4 << 20;
+
+    /// A cache of at most `capacity` bytes of blocks.
+    pub fn new(verifier: Verifier, data: Arc<dyn Device>, capacity: usize) -> Self {
+        BlockCache { verifier, data, realtime: None, capacity, kept: Mutex::default() }
+    }
+
+    /// The same with a realtime device.
+    #[must_use]
+    pub fn with_realtime(mut self, device: Arc<dyn Device>) -> Self {
+        self.realtime = Some(device);
+        self
+    }
+
+    /// The verifier.
+    pub fn verifier(&self) -> &Verifier {
+        &self.verifier
+    }
+
+    /// The geometry of the filesystem.
+    pub fn geometry(&self) -> &Geometry {
+        self.verifier.geometry()
+    }
+
+    /// The block that `request` asks for, with every check that it fails.
+    ///
+    /// # Errors
+    /// `Io`; `Usage` for a request of no or too many bytes, or for a device that is not there.
+    pub fn read(&self, request: Request) -> Result<Block> {
+        let key = Key::of(&request);
+        if let Some(block) = self.kept().find(&key) {
+            return Ok(block);
+        }
+        let bytes = self.read_bytes(&request)?;
+        let verdict = self.verifier.verify(&request, &bytes);
+        let block = Block::new(request, bytes, verdict);
+        self.kept().keep(key, &block, self.capacity);
+        Ok(block)
+    }
+
+    /// The block that `request` asks for, if it passes every check.
+    ///
+    /// # Errors
+    /// As [`BlockCache::read`]; `Corrupt` with the first check that it fails.
+    pub fn read_sound(&self, request: Request) -> Result<SoundBlock> {
+        self.read(request)?.sound()
+    }
+
+    /// One of a group's headers.
+    ///
+    /// # Errors
+    /// `Usage` when there is no such group; else as [`BlockCache::read`].
+    pub fn read_header(&self, kind: BlockKind, agno: AgNumber) -> Result<Block> {
+        let sector = match kind {
+            BlockKind::Superblock => 0,
+            BlockKind::Agf => RawAgf::SECTOR,
+            BlockKind::Agi => RawAgi::SECTOR,
+            BlockKind::Agfl => RawAgfl::SECTOR,
+            _ => return Err(Error::Internal(format!("{kind:?} is no header of a group"))),
+        };
+        let daddr = self.geometry().ag_header_daddr(agno, sector);
+        let daddr = daddr.ok_or_else(|| Error::Usage(format!("there is no group {agno}")))?;
+        self.read(Request::new(self.geometry(), kind, daddr))
+    }
+
+    /// The free space header of a group.
+    ///
+    /// # Errors
+    /// As [`BlockCache::read_sound`].
+    pub fn agf(&self, agno: AgNumber) -> Result<Verified<RawAgf>> {
+        self.read_header(BlockKind::Agf, agno)?.sound()?.structure()
+    }
+
+    /// The inode header of a group.
+    ///
+    /// # Errors
+    /// As [`BlockCache::read_sound`].
+    pub fn agi(&self, agno: AgNumber) -> Result<Verified<RawAgi>> {
+        self.read_header(BlockKind::Agi, agno)?.sound()?.structure()
+    }
+
+    /// The bytes of an inode, and every check that it fails.
+    ///
+    /// # Errors
+    /// `Usage` when no inode can have this number; else as [`BlockCache::read`].
+    pub fn read_inode(&self, ino: Ino) -> Result<(Vec<u8>, Verdict)> {
+        let geometry = self.geometry();
+        let outside = || Error::Usage(format!("no inode can have the number {ino}"));
+        let fsb = geometry.ino_fsb(ino).ok_or_else(outside)?;
+        let parts = geometry.ino_parts(ino).ok_or_else(outside)?;
+        let daddr = geometry.fsb_daddr(fsb).ok_or_else(outside)?;
+        let block = self.read(Request::of_len(BlockKind::InodeCluster, daddr, geometry.blocksize))?;
+        let size = usize::try_from(geometry.inodes.size).map_err(|_| outside())?;
+        let start = size * usize::try_from(parts.index).map_err(|_| outside())?;
+        let bytes = block.bytes().get(start..start + size).ok_or_else(outside)?.to_vec();
+        let verdict = self.verifier.verify_inode(ino, &bytes);
+        Ok((bytes, verdict))
+    }
+
+    /// An inode that passes every check, and its bytes, forks included.
+    ///
+    /// In versions 1 and 2 only the `core` of the structure has a meaning.
+    ///
+    /// # Errors
+    /// As [`BlockCache::read_inode`]; `Corrupt` with the first check that it fails.
+    pub fn inode(&self, ino: Ino) -> Result<(Verified<RawDinode>, Vec<u8>)> {
+        let (bytes, verdict) = self.read_inode(ino)?;
+        verdict.into_result()?;
+        let (raw, _) = RawDinode::prefix(&bytes).ok_or_else(|| Error::Internal("inodes have 256 bytes".to_owned()))?;
+        debug_assert!(bytes.len() > RawDinodeCore::SIZE);
+        Ok((Verified::new(*raw), bytes))
+    }
+
+    /// Stamps `bytes` with `lsn` and CRC, verifies them, and writes them as the block of `request`.
+    ///
+    /// # Errors
+    /// `Io`; `Corrupt` when the block would not pass its checks, in which case nothing is written.
+    pub fn write(&self, request: Request, mut bytes: Vec<u8>, lsn: Option<Lsn>) -> Result<()> {
+        self.verifier.stamp(request.kind, &mut bytes, lsn);
+        let verdict = self.verifier.verify(&request, &bytes);
+        verdict.clone().into_result()?;
+        let device = self.device(request.device)?;
+        let mut rest = &bytes[..];
+        for fragment in &request.fragments {
+            let len = usize::try_from(fragment.len).unwrap_or(usize::MAX).min(rest.len());
+            let (piece, after) = rest.split_at(len);
+            device.write_at(self.offset(&request, fragment)?, piece)?;
+            rest = after;
+        }
+        let block = Block::new(request, bytes, verdict);
+        let mut kept = self.kept();
+        kept.forget_overlapping(block.request());
+        kept.keep(Key::of(block.request()), &block, self.capacity);
+        Ok(())
+    }
+
+    fn read_bytes(&self, request: &Request) -> Result<Vec<u8>> {
+        let len = request.len();
+        if len == 0 || len > LONGEST_BLOCK {
+            return Err(Error::Usage(format!("a block of {len} bytes is asked for")));
+        }
+        let device = self.device(request.device)?;
+        let mut bytes = Vec::new();
+        for fragment in &request.fragments {
+            let start = bytes.len();
+            bytes.resize(start + usize::try_from(fragment.len).unwrap_or(0), 0);
+            device.read_at(self.offset(request, fragment)?, &mut bytes[start..])?;
+        }
+        Ok(bytes)
+    }
+
+    fn offset(&self, request: &Request, fragment: &Fragment) -> Result<u64> {
+        let overflow = || std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+        let place = || Place::at_daddr(fragment.daddr.0).on(request.device);
+        self.geometry().daddr_offset(fragment.daddr).ok_or_else(|| Error::io(place(), overflow()))
+    }
+
+    fn device(&self, role: DeviceRole) -> Result<&dyn Device> {
+        match role {
+            DeviceRole::Data => Ok(&*self.data),
+            DeviceRole::Realtime => {
+                self.realtime.as_deref().ok_or_else(|| Error::Usage("the realtime device is not given".to_owned()))
+            }
+            DeviceRole::Log => Err(Error::Internal("the log has no blocks".to_owned())),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Key {
+    fn of(request: &Request) -> Self {
+        let owner = match request.owner {
+            super::Owner::Unknown => None,
+            super::Owner::Group(agno) => Some(u64::from(agno.0)),
+            super::Owner::Inode(ino) => Some(ino.0),
+        };
+        let Request { kind, ref fragments, device, level, .. } = *request;
+        Key { device, kind, owner, level, fragments: fragments.clone() }
+    }
+}
+
+impl Kept {
+    fn find(&mut self, key: &Key) -> Option<Block> {
+        self.clock += 1;
+        let (block, last) = self.blocks.get_mut(key)?;
+        self.uses.remove(last);
+        *last = self.clock;
+        self.uses.insert(self.clock, key.clone());
+        Some(block.clone())
+    }
+
+    fn keep(&mut self, key: Key, block: &Block, capacity: usize) {
+        self.drop_key(&key);
+        self.clock += 1;
+        self.bytes += block.bytes().len();
+        self.uses.insert(self.clock, key.clone());
+        self.blocks.insert(key, (block.clone(), self.clock));
+        while self.bytes > capacity {
+            let Some((_, oldest)) = self.uses.pop_first() else { break };
+            self.drop_key(&oldest);
+        }
+    }
+
+    fn drop_key(&mut self, key: &Key) {
+        if let Some((block, last)) = self.blocks.remove(key) {
+            self.uses.remove(&last);
+            self.bytes -= block.bytes().len();
+        }
+    }
+
+    /// Blocks that share bytes with one that is written, of whatever kind they were read as, are out of date.
+    fn forget_overlapping(&mut self, written: &Request) {
+        let overlaps = |a: &Fragment, b: &Fragment| {
+            let end = |fragment: &Fragment| fragment.daddr.0 + u64::from(fragment.len).div_ceil(512);
+            a.daddr.0 < end(b) && b.daddr.0 < end(a)
+        };
+        let stale: Vec<Key> = (self.blocks.keys())
+            .filter(|key| key.device == written.device)
+            .filter(|key| key.fragments.iter().any(|a| written.fragments.iter().any(|b| overlaps(a, b))))
+            .cloned()
+            .collect();
+        stale.iter().for_each(|key| self.drop_key(key));
+    }
+}
