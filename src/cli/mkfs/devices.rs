@@ -7,9 +7,10 @@ use anyhow::{Context, bail};
 
 use super::request::Request;
 use crate::cli::source::{Source, SourceArgs};
-use crate::device::{Access, Contents, Device, FileDevice, FileKind, OpenFile, Signature};
+use crate::device::{Access, ByteRange, Contents, Device, FileDevice, FileKind, OpenFile, Signature};
 use crate::error::DeviceRole;
 use crate::mkfs::devices::{DeviceFacts, DeviceKind, Devices};
+use crate::mkfs::layout::{Layout, PowerSize};
 use crate::mkfs::suboptions::Key;
 
 /// Looks at every device that the request names.
@@ -98,9 +99,9 @@ pub(super) fn check_contents(request: &Request, devices: &Devices) -> anyhow::Re
 
 /// The devices, open for writing.
 pub(super) struct Opened {
-    pub data: Arc<dyn Device>,
-    pub log: Option<Arc<dyn Device>>,
-    pub realtime: Option<Arc<dyn Device>>,
+    data: Source,
+    log: Option<Source>,
+    realtime: Option<Source>,
 }
 
 impl Opened {
@@ -119,8 +120,57 @@ impl Opened {
         if data.file.kind() == FileKind::Regular && !request.source.is_part() {
             set_length(request, &data.file, data_bytes).with_context(|| devices.data.name.clone())?;
         }
-        let device = |source: Option<Source>| source.map(|source| source.device);
-        Ok(Opened { data: data.device, log: device(log), realtime: device(realtime) })
+        Ok(Opened { data, log, realtime })
+    }
+
+    /// Empties the zones of zoned devices, and discards the contents of other block devices if that is wished.
+    pub fn clear(&self, devices: &Devices, layout: &Layout) -> crate::error::Result<()> {
+        let zoned = |facts: &DeviceFacts| facts.topology.zones.is_some();
+        if zoned(&devices.data) {
+            self.data.file.reset_zones(ByteRange { start: 0, len: devices.data.bytes })?;
+        } else if layout.discard {
+            discard(&self.data, layout.data.device_bytes);
+        }
+        if let (Some(source), Some(facts)) = (&self.realtime, &devices.realtime) {
+            if zoned(facts) {
+                source.file.reset_zones(ByteRange { start: 0, len: facts.bytes })?;
+            } else if layout.discard {
+                discard(source, usable(facts.bytes, layout.sector));
+            }
+        }
+        if let (Some(source), true) = (&self.log, layout.discard) {
+            discard(source, usable(source.device.len(), layout.log.sector));
+        }
+        Ok(())
+    }
+
+    /// The data device.
+    pub fn data(&self) -> &dyn Device {
+        &*self.data.device
+    }
+
+    /// The device of an external log.
+    pub fn log(&self) -> Option<&dyn Device> {
+        self.log.as_ref().map(|source| &*source.device)
+    }
+
+    /// The realtime device.
+    pub fn realtime(&self) -> Option<&dyn Device> {
+        self.realtime.as_ref().map(|source| &*source.device)
+    }
+}
+
+/// Bytes of a device up to its last whole sector, or its last whole KiB if sectors are smaller.
+fn usable(bytes: u64, sector: PowerSize) -> u64 {
+    let unit = u64::from(sector.bytes()).max(1024);
+    bytes / unit * unit
+}
+
+/// Discards what a block device holds. It is a service to the device that the filesystem does not depend on, so that
+/// a device which fails to do it is no error.
+fn discard(source: &Source, bytes: u64) {
+    if source.file.kind() == FileKind::Block {
+        let _ = source.device.discard(0, bytes);
     }
 }
 

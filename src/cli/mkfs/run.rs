@@ -42,7 +42,8 @@ pub(super) fn run(request: Request) -> anyhow::Result<()> {
         return Ok(());
     }
     let opened = Opened::new(&request, &devices, layout.data.device_bytes)?;
-    mkfs::format(&layout, &*opened.data, opened.log.as_deref(), opened.realtime.as_deref())?;
+    opened.clear(&devices, &layout)?;
+    mkfs::format(&layout, opened.data(), opened.log(), opened.realtime())?;
     Ok(())
 }
 
