@@ -61,13 +61,13 @@ impl BtreeKind {
 
     /// Sizes of the tree's header, records, keys and pointers; `crc` for v5 filesystems.
     pub fn sizes(self, crc: bool) -> BtreeSizes {
-        let header = match (self.long_pointers(), crc) {
+        let header = match (self.is_long(), crc) {
             (false, false) => size_of::<RawShortBlock>(),
             (false, true) => size_of::<RawShortBlockV5>(),
             (true, false) => size_of::<RawLongBlock>(),
             (true, true) => size_of::<RawLongBlockV5>(),
         };
-        let pointer = if self.long_pointers() { size_of::<Be64>() } else { size_of::<Be32>() };
+        let pointer = if self.is_long() { size_of::<Be64>() } else { size_of::<Be32>() };
         let (record, keys) = match self {
             BtreeKind::Bnobt | BtreeKind::Cntbt => (size_of::<RawAllocRecord>(), size_of::<RawAllocRecord>()),
             BtreeKind::Inobt | BtreeKind::Finobt => (size_of::<RawInobtRecord>(), size_of::<RawInobtKey>()),
@@ -81,8 +81,8 @@ impl BtreeKind {
         BtreeSizes { header: bytes(header), record: bytes(record), keys: bytes(keys), pointer: bytes(pointer) }
     }
 
-    /// Pointers are filesystem blocks of 64 bits, and not blocks of the group of 32: the tree hangs from an inode.
-    pub const fn long_pointers(self) -> bool {
+    /// The tree hangs from an inode: pointers are filesystem blocks of 64 bits, not blocks of the group of 32.
+    pub const fn is_long(self) -> bool {
         matches!(self, BtreeKind::Bmbt | BtreeKind::Rtrmapbt | BtreeKind::Rtrefcountbt)
     }
 

@@ -1,7 +1,8 @@
 //! Everything that follows from a superblock.
 
 use super::bounds::Bounds;
-use super::btree_geometry::{BtreeGeometries, BtreeGeometry, BtreeKind};
+use super::btree_geometry::{BtreeGeometries, BtreeGeometry};
+use super::btree_levels::BtreeKind;
 use super::directory_geometry::{AttributeGeometry, DirectoryGeometry};
 use super::features::Features;
 use super::inode_geometry::InodeGeometry;

@@ -26,7 +26,8 @@ pub mod log_minimum;
 pub mod reservation;
 
 pub use address::*;
-pub use btree_geometry::{BtreeGeometries, BtreeGeometry, BtreeKind, inode_root_max};
+pub use btree_geometry::{BtreeGeometries, BtreeGeometry, inode_root_max};
+pub use btree_levels::BtreeKind;
 pub use convert::InoParts;
 pub use directory_geometry::{AttributeGeometry, DirectoryGeometry};
 pub use features::{Feature, Features, UnknownBits};
