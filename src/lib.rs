@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`cli`] | one file per tool: arguments to options to engine to report |
 //! | [`mkfs`] | formatting: configuration, plan, write |
+//! | [`info`] | describing a filesystem |
 //! | [`journal`] | reading the journal: head, tail, clean or dirty |
 //! | [`forms`] | walkers over raw blocks: inodes, forks, directories, attributes |
 //! | [`btree`] | one engine for the btrees of XFS |
@@ -23,6 +24,7 @@ pub mod device;
 pub mod error;
 pub mod forms;
 pub mod geometry;
+pub mod info;
 pub mod journal;
 pub mod mkfs;
 pub mod ondisk;

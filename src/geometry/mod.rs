@@ -14,6 +14,7 @@ mod realtime_check;
 mod realtime_geometry;
 #[cfg(test)]
 pub(crate) mod samples;
+mod summary;
 mod superblock_check;
 
 pub mod address;
@@ -36,4 +37,5 @@ pub use inode_geometry::InodeGeometry;
 pub use log_geometry::LogGeometry;
 pub use quota_geometry::QuotaGeometry;
 pub use realtime_geometry::{RealtimeGeometry, RealtimeGroups};
+pub use summary::GeometrySummary;
 pub use superblock_check::{SuperblockContext, check_superblock};

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::layout::{Layout, LogPlace, RealtimePlace, quota};
+use crate::geometry::GeometrySummary;
 
 /// Version of the JSON form; it changes when a field goes away or changes its meaning.
 pub const JSON_VERSION: u32 = 1;
@@ -23,82 +24,52 @@ pub struct Names<'a> {
 
 /// The geometry as mkfs.xfs prints it.
 pub fn text(layout: &Layout, names: Names) -> String {
-    let on = u8::from;
-    let (block, features) = (layout.block.bytes(), layout.features);
-    let log_name = match layout.log.place {
-        LogPlace::Internal { .. } => "internal log",
-        LogPlace::External => names.log.unwrap_or("external"),
-    };
-    let realtime = &layout.realtime;
-    let (start, realtime_name) = match realtime.place {
-        _ if realtime.blocks == 0 => (0, "none"),
-        RealtimePlace::Internal { start } => (start, "internal"),
-        _ => (0, names.realtime.unwrap_or("external")),
-    };
+    let (data, log, realtime, features) = (&layout.data, &layout.log, &layout.realtime, layout.features);
     let groups = realtime.groups.map_or((0, 0), |groups| (groups.count, groups.extents));
-    let lines = [
-        format!(
-            "meta-data={:<22} isize={:<6} agcount={}, agsize={} blks",
-            names.data, layout.inode, layout.data.agcount, layout.data.agblocks
-        ),
-        // the kernel, and mkfs.xfs with it, no longer tells the versions of attributes apart
-        format!("         ={:<22} sectsz={:<5} attr=2, projid32bit={}", "", layout.sector, on(features.projid32)),
-        format!(
-            "         ={:<22} crc={:<8} finobt={}, sparse={}, rmapbt={}",
-            "",
-            on(features.crc),
-            on(features.finobt),
-            on(features.sparse_inodes),
-            on(features.rmapbt)
-        ),
-        format!(
-            "         ={:<22} reflink={:<4} bigtime={} inobtcount={} nrext64={}",
-            "",
-            on(features.reflink),
-            on(features.bigtime),
-            on(features.inobtcount),
-            on(features.nrext64)
-        ),
-        format!("         ={:<22} exchange={:<3} metadir={}", "", on(features.exchange), on(features.metadir)),
-        format!(
-            "data     ={:<22} bsize={block:<6} blocks={}, imaxpct={}",
-            "", layout.data.blocks, layout.data.imax_pct
-        ),
-        format!("         ={:<22} sunit={:<6} swidth={} blks", "", layout.data.stripe_unit, layout.data.stripe_width),
-        format!(
-            "naming   =version {:<14} bsize={:<6} ascii-ci={}, ftype={}, parent={}",
-            2,
-            layout.directory_block,
-            on(features.ascii_ci),
-            on(features.ftype),
-            on(features.parent)
-        ),
-        format!(
-            "log      ={log_name:<22} bsize={block:<6} blocks={}, version={}",
-            layout.log.blocks, layout.log.version
-        ),
-        format!(
-            "         ={:<22} sectsz={:<5} sunit={} blks, lazy-count={}",
-            "",
-            layout.log.sector,
-            layout.log.stripe_unit,
-            on(features.lazy_counters)
-        ),
-        format!(
-            "realtime ={realtime_name:<22} extsz={:<6} blocks={}, rtextents={}",
-            u64::from(realtime.extent_blocks) * u64::from(block),
-            realtime.blocks,
-            realtime.extents
-        ),
-        format!("         ={:<22} rgcount={:<4} rgsize={} extents", "", groups.0, groups.1),
-        format!(
-            "         ={:<22} zoned={:<6} start={start} reserved={}",
-            "",
-            on(features.zoned),
-            realtime.reserved_blocks
-        ),
-    ];
-    lines.join("\n") + "\n"
+    let summary = GeometrySummary {
+        device: names.data,
+        inode_bytes: layout.inode.bytes(),
+        agcount: data.agcount,
+        agblocks: data.agblocks,
+        sector_bytes: layout.sector.bytes(),
+        projid32: features.projid32,
+        crc: features.crc,
+        finobt: features.finobt,
+        sparse: features.sparse_inodes,
+        rmapbt: features.rmapbt,
+        reflink: features.reflink,
+        bigtime: features.bigtime,
+        inobtcount: features.inobtcount,
+        nrext64: features.nrext64,
+        exchange: features.exchange,
+        metadir: features.metadir,
+        block_bytes: layout.block.bytes(),
+        blocks: data.blocks,
+        imax_pct: data.imax_pct,
+        stripe_unit: data.stripe_unit,
+        stripe_width: data.stripe_width,
+        directory_block_bytes: layout.directory_block.bytes(),
+        ascii_ci: features.ascii_ci,
+        ftype: features.ftype,
+        parent: features.parent,
+        log_internal: matches!(log.place, LogPlace::Internal { .. }),
+        log_device: names.log,
+        log_blocks: log.blocks,
+        log_version: u32::from(log.version),
+        log_sector_bytes: log.sector.bytes(),
+        log_stripe_unit: log.stripe_unit,
+        lazy_count: features.lazy_counters,
+        realtime_device: names.realtime,
+        realtime_extent_bytes: u64::from(realtime.extent_blocks) * u64::from(layout.block.bytes()),
+        realtime_blocks: realtime.blocks,
+        realtime_extents: realtime.extents,
+        realtime_groups: groups.0,
+        realtime_group_extents: groups.1,
+        zoned: features.zoned,
+        realtime_start: if let RealtimePlace::Internal { start } = realtime.place { start } else { 0 },
+        realtime_reserved: realtime.reserved_blocks,
+    };
+    summary.to_string()
 }
 
 /// The layout as JSON; sizes in bytes, everything else in blocks.

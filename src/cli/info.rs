@@ -1,8 +1,0 @@
-//! xfskit-info.
-
-use std::process::ExitCode;
-
-/// Runs the tool on the process's arguments.
-pub fn main() -> ExitCode {
-    ExitCode::FAILURE
-}
