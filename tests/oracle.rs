@@ -33,5 +33,7 @@ mod reference;
 mod refusal;
 #[path = "oracle/sets.rs"]
 mod sets;
+#[path = "oracle/striped.rs"]
+mod striped;
 #[path = "oracle/tally.rs"]
 mod tally;

@@ -37,7 +37,7 @@ impl Formatted {
 pub fn format(set: &Set, side: Side, folder: &Path, reference: &Reference) -> Result<Formatted, String> {
     let mut files = Files::make(set, folder, reference)?;
     let output = command(set, side, &files, reference).output().map_err(|error| format!("{side:?}: {error}"))?;
-    let geometry = files.plain(geometry(&String::from_utf8_lossy(&output.stdout)));
+    let geometry = files.plain(&geometry(&String::from_utf8_lossy(&output.stdout)));
     files.detach()?;
     Ok(Formatted { files, output, geometry })
 }
@@ -60,7 +60,8 @@ fn command(set: &Set, side: Side, files: &Files, reference: &Reference) -> Comma
     command
 }
 
-/// The geometry among what a tool printed; warnings may stand in front of it.
-fn geometry(stdout: &str) -> &str {
-    stdout.find("meta-data=").map_or("", |start| stdout[start..].trim_end())
+/// The geometry among what a tool printed; warnings may stand in front of it, and news of discarded blocks behind it.
+fn geometry(stdout: &str) -> String {
+    let lines = stdout.lines().skip_while(|line| !line.starts_with("meta-data="));
+    lines.filter(|line| !line.starts_with("Discarding")).collect::<Vec<_>>().join("\n")
 }

@@ -10,8 +10,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub enum Outcome {
     /// All checks passed.
     Passed,
-    /// The check does not apply, or a part of the machine is missing; why.
-    Skipped(String),
     /// What is wrong, a line each.
     Failed(Vec<String>),
 }
@@ -44,19 +42,15 @@ pub fn each(title: &str, sets: &[Set], check: impl Fn(&Set) -> Outcome + Sync) {
     report(title, outcomes.into_iter().map(|(index, outcome)| (sets[index].name.clone(), outcome)).collect());
 }
 
-/// Prints what failed and what was skipped, writes it to `XFSKIT_REPORT`, and fails if something failed.
+/// Prints what failed, writes it to `XFSKIT_REPORT`, and fails if something failed.
 pub fn report(title: &str, outcomes: Vec<(String, Outcome)>) {
-    let (mut passed, mut skipped, mut failed) = (0, 0, 0);
+    let (mut passed, mut failed) = (0, 0);
     let mut text = String::new();
     for (name, outcome) in outcomes {
         let lines = match outcome {
             Outcome::Passed => {
                 passed += 1;
                 continue;
-            }
-            Outcome::Skipped(why) => {
-                skipped += 1;
-                vec![format!("skipped: {why}")]
             }
             Outcome::Failed(lines) => {
                 failed += 1;
@@ -67,12 +61,12 @@ pub fn report(title: &str, outcomes: Vec<(String, Outcome)>) {
             writeln!(text, "{name}: {line}").expect("invariant: a string can be written to");
         }
     }
-    let summary = format!("{title}: {passed} passed, {failed} failed, {skipped} skipped");
+    let summary = format!("{title}: {passed} passed, {failed} failed");
     println!("{text}{summary}");
     if let Some(folder) = std::env::var_os("XFSKIT_REPORT") {
         let path = std::path::Path::new(&folder).join(format!("{}.txt", title.replace(' ', "-")));
         std::fs::write(&path, format!("{text}{summary}\n")).expect("the report's folder can be written");
     }
-    assert!(passed + failed + skipped > 0, "{title}: no set was chosen");
+    assert!(passed + failed > 0, "{title}: no set was chosen");
     assert!(failed == 0, "{summary}");
 }
