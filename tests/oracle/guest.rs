@@ -1,28 +1,30 @@
-//! Kernels that this machine does not have use what the matrix makes: Linux 7.3 realtime volumes, quota and old-style
-//! names, with `xfs_scrub -n`; Linux 6.12 the v4 format. Many images in one boot; `xfs_repair -n` judges them after it.
+//! Kernels that this machine does not have use what the matrix makes: Linux 7.3 realtime volumes and quota, with
+//! `xfs_scrub -n`; Linux 6.12 the v4 format and names without case. Many images in one boot; `xfs_repair -n` judges them after it.
 
 use crate::format::{Side, format};
-use crate::host_kernel::can_mount;
+use crate::host_kernel::{can_mount, is_for_host};
 use crate::matrix::repair;
 use crate::place::Files;
 use crate::reference::{Reference, missing, reference, run, said};
-use crate::sets::{Content, Set, accepted, chosen};
+use crate::sets::{Content, Set, accepted, chosen, share};
 use crate::tally::{Outcome, report};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// One in so many sets belongs to the share that is always run: a guest is slow.
+/// One in so many sets that only a guest can mount belongs to the share that is always run: a guest is slow.
 const SHARE: u64 = 16;
+/// Of the sets that the machine's own kernel mounts, so many as xfs_scrub should see: always, and in a full run.
+const SCRUBBED: (u64, u64) = (160, 8);
 /// The images that one boot judges.
 const PER_BOOT: usize = 60;
 /// What a kernel has to do with a set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
-    /// The v4 format.
-    V4,
+    /// The v4 format, and names without case: kernels of today leave both out.
+    Old,
     /// What a machine's own kernel usually cannot mount, and a part of the rest for xfs_scrub.
-    V5,
+    New,
     /// Not for a guest: nothing is made, or it takes too much memory or time there.
     None,
 }
@@ -31,6 +33,7 @@ fn kind(set: &Set) -> Kind {
     let conf = set.conf.as_ref().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
     let large = set.files.iter().any(|file| file.size > 1 << 40);
     let filled = set.files.iter().any(|file| file.content == Content::Filled);
+    let realtime = set.file('r').is_some() || set.args.iter().chain([&conf]).any(|arg| arg.contains("metadir=1"));
     if set.is_dry() || set.writes_out || set.is_for_guest() || large || filled {
         Kind::None
     } else if set.has("crc=0") || conf.contains("crc=0") {
@@ -38,9 +41,11 @@ fn kind(set: &Set) -> Kind {
         let large_blocks = ["size=8k", "size=16k", "size=32k", "size=64k"].iter().any(|size| {
             set.args.windows(2).any(|pair| pair[0] == "-b" && pair[1].split(',').any(|word| word == *size))
         });
-        if large_blocks { Kind::None } else { Kind::V4 }
+        if large_blocks { Kind::None } else { Kind::Old }
+    } else if set.has("version=ci") {
+        if realtime { Kind::None } else { Kind::Old }
     } else {
-        Kind::V5
+        Kind::New
     }
 }
 
@@ -117,13 +122,13 @@ fn judge_batch(sets: &[Set], kernel: &str, reference: &Reference) -> Result<Vec<
         }
         let sector = set.files.iter().find_map(|file| file.loop_sector).unwrap_or(512);
         let options = match kind(set) {
-            Kind::V4 => "uquota,gquota",
+            Kind::Old => "uquota,gquota",
             _ if asks_for_quota(set) => "defaults",
             _ if set.args.iter().any(|arg| arg.contains("metadir=1") || arg.contains("quota")) => "noatime",
             _ if set.file('r').is_some() || set.has("zoned=1") || set.has("zoned") => "noatime",
             _ => "uquota,gquota,pquota",
         };
-        let scrub = if kind(set) == Kind::V5 { "scrub" } else { "-" };
+        let scrub = if kind(set) == Kind::New { "scrub" } else { "-" };
         let quota = if asks_for_quota(set) { "quota" } else { "-" };
         writeln!(manifest, "{} {options} {sector} {scrub} {quota}", set.name)
             .expect("invariant: a string can be written to");
@@ -168,16 +173,19 @@ pub fn with_kernel(series: &str) -> Option<&'static Reference> {
 
 fn judged_by(series: &str, title: &str, wanted: Kind) {
     let Some(reference) = with_kernel(series) else { return };
-    let sets: Vec<Set> = chosen(accepted(), SHARE).into_iter().filter(|set| kind(set) == wanted).collect();
+    let (often, seldom): (Vec<Set>, Vec<Set>) =
+        accepted().into_iter().filter(|set| kind(set) == wanted).partition(|set| !is_for_host(set));
+    let mut sets = chosen(often, SHARE);
+    sets.extend(chosen(share(seldom, SCRUBBED.1), SCRUBBED.0));
     report(title, sets.chunks(PER_BOOT).flat_map(|sets| judge(sets, series, reference)).collect());
 }
 
 #[test]
 fn linux_7_3_uses_and_scrubs() {
-    judged_by("7.3", "guest 7.3", Kind::V5);
+    judged_by("7.3", "guest 7.3", Kind::New);
 }
 
 #[test]
-fn linux_6_12_uses_v4() {
-    judged_by("6.12", "guest 6.12", Kind::V4);
+fn linux_6_12_uses_old_formats() {
+    judged_by("6.12", "guest 6.12", Kind::Old);
 }

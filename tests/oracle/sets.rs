@@ -115,6 +115,11 @@ pub fn chosen(sets: Vec<Set>, share: u64) -> Vec<Set> {
     if std::env::var("XFSKIT_FULL").is_ok_and(|value| value == "1") {
         return sets;
     }
+    self::share(sets, share)
+}
+
+/// One set in `share`.
+pub fn share(sets: Vec<Set>, share: u64) -> Vec<Set> {
     sets.into_iter().filter(|set| hash(&set.name) % share == 0).collect()
 }
 
