@@ -5,11 +5,11 @@ use zerocopy::{FromZeros, IntoBytes};
 
 use crate::error::{Error, Result};
 use crate::geometry::Ino;
-use crate::mkfs::write::group::{Group, NULL};
-use crate::mkfs::write::leaf::Leaf;
+use crate::mkfs::write::group::{FromFreeSpace, Group, NULL};
 use crate::mkfs::write::maker::Maker;
 use crate::mkfs::write::shape::{CHUNK_INODES, Shape};
 use crate::mkfs::write::space::{Extent, Owner, Request};
+use crate::mkfs::write::tree::{Cursor, Sort, Tree};
 use crate::ondisk::rmap_record::owner;
 use crate::ondisk::{
     INODES_PER_CHUNK, InodeChunk, OnDisk, RawDinode, RawDinodeCore, RawInobtRecord, RawSparseInobtRecord, crc,
@@ -17,6 +17,8 @@ use crate::ondisk::{
 
 /// Inodes for which one bit of the hole mask stands.
 const HOLEMASK_INODES: u32 = 4;
+/// Chunks that are looked at beside the one that is full.
+const SEARCH_DISTANCE: u32 = 9;
 
 /// Which directory a new inode belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +82,7 @@ impl Maker<'_> {
         let inodes = extent.len << shape.inopblog;
         let first = extent.start << shape.inopblog;
         let mut chunk = InodeChunk { startino: first, holemask: 0, count: 64, freecount: CHUNK_INODES, free: u64::MAX };
+        let mut tree_blocks = 0;
         if sparse {
             let mask = (1u32 << (inodes / HOLEMASK_INODES)) - 1;
             let offset = (extent.start % shape.layout.data.inode_alignment) << shape.inopblog;
@@ -88,10 +91,12 @@ impl Maker<'_> {
             chunk.holemask = !u16::try_from(mask).map_err(|_| misplaced())?;
             chunk.count = u8::try_from(inodes).map_err(|_| misplaced())?;
             chunk.freecount = inodes;
-            group.insert_sparse(shape, chunk)?;
+            tree_blocks += group.insert_sparse(shape, chunk)?;
         } else {
-            for startino in (first..first + inodes).step_by(64) {
-                group.insert_full(shape, InodeChunk { startino, ..chunk })?;
+            for free in [false, true] {
+                for startino in (first..first + inodes).step_by(64) {
+                    tree_blocks += group.insert_chunk(shape, &InodeChunk { startino, ..chunk }, free)?;
+                }
             }
         }
         group.agi.count.set(group.agi.count.get() + inodes);
@@ -99,7 +104,7 @@ impl Maker<'_> {
         group.agi.newino.set(chunk.startino);
         self.progress.icount += u64::from(inodes);
         self.progress.ifree += u64::from(inodes);
-        self.progress.fdblocks -= u64::from(extent.len);
+        self.progress.fdblocks -= u64::from(extent.len + tree_blocks);
         let generation = self.random();
         let bytes = free_inodes(shape, agno, first, inodes, generation);
         self.blocks.put(shape.offset(agno, extent.start), bytes);
@@ -114,10 +119,13 @@ impl Maker<'_> {
         let newino = group.agi.newino.get();
         let near = (near_agno == agno).then_some(if near_agino == 0 { newino } else { near_agino });
         let mut chunk = match (&group.fino, near) {
-            (Some(free), Some(near)) => closest(shape, free, near),
-            (Some(free), None) => newest_or_first(shape, free, newino),
-            (None, Some(near)) => closest_of_all(shape, &group.ino, near),
-            (None, None) => newest_or_first(shape, &group.ino, newino),
+            (Some(free), Some(near)) => closest(shape, free, near)?,
+            (Some(free), None) => newest_or_first(shape, free, newino)?,
+            (None, Some(near)) => match closest_of_all(shape, &group.ino, near)? {
+                Some(chunk) => Some(chunk),
+                None => newest_or_first(shape, &group.ino, newino)?,
+            },
+            (None, None) => newest_or_first(shape, &group.ino, newino)?,
         }
         .ok_or_else(misplaced)?;
         let index = (chunk.free & chunk.allocated_mask()).trailing_zeros();
@@ -127,15 +135,15 @@ impl Maker<'_> {
         chunk.free &= !(1u64 << index);
         chunk.freecount -= 1;
         if let Some(free) = &mut group.fino {
-            let at = position(shape, free, chunk.startino).ok_or_else(misplaced)?;
+            let at = position(shape, free, chunk.startino)?.ok_or_else(misplaced)?;
             if chunk.freecount == 0 {
-                free.remove::<RawInobtRecord>(at);
+                free.remove(&at)?;
             } else {
-                set(shape, free, at, &chunk)?;
+                free.set(&at, &encode(shape, &chunk)?)?;
             }
         }
-        let at = position(shape, &group.ino, chunk.startino).ok_or_else(misplaced)?;
-        set(shape, &mut group.ino, at, &chunk)?;
+        let at = position(shape, &group.ino, chunk.startino)?.ok_or_else(misplaced)?;
+        group.ino.set(&at, &encode(shape, &chunk)?)?;
         group.agi.freecount.set(group.agi.freecount.get() - 1);
         self.progress.ifree -= 1;
         Ok(shape.ino(agno, chunk.startino + index))
@@ -156,7 +164,7 @@ impl Group {
             let mut exact = request;
             exact.minalignslop = shape.cluster_align - 1;
             if self.prepare(shape, &mut exact)? {
-                if let Some(extent) = self.allocate_exact(&exact, next, inodes)? {
+                if let Some(extent) = self.allocate_exact(shape, &exact, next, inodes)? {
                     return Ok(Some((extent, false)));
                 }
             }
@@ -169,7 +177,7 @@ impl Group {
         for alignment in alignments.into_iter().flatten() {
             let mut aligned = Request { alignment, ..request };
             if self.prepare(shape, &mut aligned)? {
-                if let Some(extent) = self.allocate_near(&aligned, root, agblocks, inodes)? {
+                if let Some(extent) = self.allocate_near(shape, &aligned, root, agblocks, inodes)? {
                     return Ok(Some((extent, false)));
                 }
             }
@@ -190,136 +198,161 @@ impl Group {
         if !self.prepare(shape, &mut sparse)? {
             return Ok(None);
         }
-        Ok(self.allocate_near(&sparse, root, agblocks, inodes)?.map(|extent| (extent, true)))
+        Ok(self.allocate_near(shape, &sparse, root, agblocks, inodes)?.map(|extent| (extent, true)))
     }
 
-    /// Enters a whole chunk into both inode trees.
-    fn insert_full(&mut self, shape: &Shape, chunk: InodeChunk) -> Result<()> {
-        insert(shape, &mut self.ino, &chunk)?;
-        if let Some(free) = &mut self.fino {
-            insert(shape, free, &chunk)?;
-        }
-        Ok(())
+    /// Enters a chunk into one of the inode trees; gives the blocks that the tree grew by.
+    fn insert_chunk(&mut self, shape: &Shape, chunk: &InodeChunk, free: bool) -> Result<u32> {
+        let Some(mut tree) = self.take_tree(free) else { return Ok(0) };
+        let at = tree.seek(sort(chunk.startino))?;
+        let mut supply = FromFreeSpace { group: self, shape, free, taken: 0 };
+        tree.insert(at, &encode(shape, chunk)?, &mut supply)?;
+        let taken = supply.taken;
+        self.put_tree(tree, free);
+        Ok(taken)
     }
 
     /// Enters a part of a chunk into both inode trees; it joins the parts that are there already.
-    fn insert_sparse(&mut self, shape: &Shape, mut chunk: InodeChunk) -> Result<()> {
-        match position(shape, &self.ino, chunk.startino) {
-            None => insert(shape, &mut self.ino, &chunk)?,
+    fn insert_sparse(&mut self, shape: &Shape, mut chunk: InodeChunk) -> Result<u32> {
+        let mut taken = 0;
+        match position(shape, &self.ino, chunk.startino)? {
+            None => taken += self.insert_chunk(shape, &chunk, false)?,
             Some(at) => {
-                let old = get(shape, &self.ino, at);
+                let old = get(shape, &self.ino, &at)?.ok_or_else(misplaced)?;
                 chunk.count += old.count;
                 chunk.freecount += old.freecount;
                 chunk.holemask &= old.holemask;
                 chunk.free &= old.free;
-                set(shape, &mut self.ino, at, &chunk)?;
+                self.ino.set(&at, &encode(shape, &chunk)?)?;
             }
         }
         if let Some(free) = &mut self.fino {
-            match position(shape, free, chunk.startino) {
-                None => insert(shape, free, &chunk)?,
-                Some(at) => set(shape, free, at, &chunk)?,
+            match position(shape, free, chunk.startino)? {
+                None => taken += self.insert_chunk(shape, &chunk, true)?,
+                Some(at) => free.set(&at, &encode(shape, &chunk)?)?,
             }
         }
-        Ok(())
+        Ok(taken)
+    }
+
+    fn take_tree(&mut self, free: bool) -> Option<Tree> {
+        if free { self.fino.take() } else { Some(std::mem::replace(&mut self.ino, Tree::nothing())) }
+    }
+
+    fn put_tree(&mut self, tree: Tree, free: bool) {
+        if free {
+            self.agi.free_root.set(tree.root);
+            self.agi.free_level.set(tree.levels);
+            self.fino = Some(tree);
+        } else {
+            self.agi.root.set(tree.root);
+            self.agi.level.set(tree.levels);
+            self.ino = tree;
+        }
     }
 }
 
-/// The chunk of `near`, or else that of the closest chunk with a free inode; `leaf` lists chunks with free inodes only.
-fn closest(shape: &Shape, leaf: &Leaf, near: u32) -> Option<InodeChunk> {
-    let after = partition(shape, leaf, near);
-    let left = after.checked_sub(1).map(|at| get(shape, leaf, at));
+/// The chunk of `near`, or else that of the closest chunk with a free inode; `tree` lists chunks with free inodes only.
+fn closest(shape: &Shape, tree: &Tree, near: u32) -> Result<Option<InodeChunk>> {
+    let behind = tree.seek(sort(near))?;
+    let left = match tree.previous(&behind)? {
+        Some(cursor) => get(shape, tree, &cursor)?,
+        None => None,
+    };
     if let Some(left) = left.filter(|left| near < left.startino + INODES_PER_CHUNK) {
-        return Some(left);
+        return Ok(Some(left));
     }
-    let right = (after < leaf.len()).then(|| get(shape, leaf, after));
-    match (left, right) {
+    let right = get(shape, tree, &tree.settle(behind)?)?;
+    Ok(match (left, right) {
         (Some(left), Some(right)) => {
             let right_is_closer = near - left.startino + INODES_PER_CHUNK - 1 > right.startino - near;
             Some(if right_is_closer { right } else { left })
         }
         (left, right) => left.or(right),
-    }
+    })
 }
 
-/// The same in a tree that lists all chunks: goes left and right from the chunk of `near`, ten chunks far.
-fn closest_of_all(shape: &Shape, leaf: &Leaf, near: u32) -> Option<InodeChunk> {
-    let after = partition(shape, leaf, near);
-    let own = get(shape, leaf, after.checked_sub(1)?);
-    if own.freecount > 0 {
-        return Some(own);
+/// The same in a tree that lists all chunks: goes left and right from the chunk of `near`, ten chunks far, and then takes the
+/// chunk that was made last.
+fn closest_of_all(shape: &Shape, tree: &Tree, near: u32) -> Result<Option<InodeChunk>> {
+    let behind = tree.seek(sort(near))?;
+    let Some(own) = tree.previous(&behind)? else { return Ok(None) };
+    let chunk = get(shape, tree, &own)?;
+    if chunk.is_some_and(|chunk| chunk.freecount > 0) {
+        return Ok(chunk);
     }
-    let mut left = after.checked_sub(2);
-    let mut right = (after < leaf.len()).then_some(after);
-    for _ in 0..9 {
-        let (use_left, at) = match (left, right) {
+    let mut left = tree.previous(&own)?;
+    let mut right = tree.next(&own)?;
+    for _ in 0..SEARCH_DISTANCE {
+        let at = |cursor: &Option<Cursor>| match cursor {
+            Some(cursor) => get(shape, tree, cursor),
+            None => Ok(None),
+        };
+        let (from_left, from_right) = (at(&left)?, at(&right)?);
+        let (use_left, chunk) = match (from_left, from_right) {
             (None, None) => break,
             (Some(l), Some(r)) => {
-                let from_left = near - (get(shape, leaf, l).startino + INODES_PER_CHUNK - 1);
-                let use_left = from_left < get(shape, leaf, r).startino - near;
+                let use_left = near - (l.startino + INODES_PER_CHUNK - 1) < r.startino - near;
                 (use_left, if use_left { l } else { r })
             }
             (Some(l), None) => (true, l),
             (None, Some(r)) => (false, r),
         };
-        let chunk = get(shape, leaf, at);
         if chunk.freecount > 0 {
-            return Some(chunk);
+            return Ok(Some(chunk));
         }
         if use_left {
-            left = at.checked_sub(1);
+            left = left.map(|cursor| tree.previous(&cursor)).transpose()?.flatten();
         } else {
-            right = (at + 1 < leaf.len()).then_some(at + 1);
+            right = right.map(|cursor| tree.next(&cursor)).transpose()?.flatten();
         }
     }
-    None
+    Ok(None)
 }
 
 /// The chunk that was made last, or else the first one, of those with free inodes.
-fn newest_or_first(shape: &Shape, leaf: &Leaf, newest: u32) -> Option<InodeChunk> {
-    let newest = position(shape, leaf, newest).map(|at| get(shape, leaf, at)).filter(|chunk| chunk.freecount > 0);
-    newest.or_else(|| (0..leaf.len()).map(|at| get(shape, leaf, at)).find(|chunk| chunk.freecount > 0))
+fn newest_or_first(shape: &Shape, tree: &Tree, newest: u32) -> Result<Option<InodeChunk>> {
+    if let Some(at) = position(shape, tree, newest)? {
+        let chunk = get(shape, tree, &at)?;
+        if chunk.is_some_and(|chunk| chunk.freecount > 0) {
+            return Ok(chunk);
+        }
+    }
+    let mut at = Some(tree.seek(sort(0))?);
+    while let Some(cursor) = at {
+        match get(shape, tree, &cursor)? {
+            Some(chunk) if chunk.freecount > 0 => return Ok(Some(chunk)),
+            _ => at = tree.next(&cursor)?,
+        }
+    }
+    Ok(None)
 }
 
-fn get(shape: &Shape, leaf: &Leaf, at: usize) -> InodeChunk {
+/// Order of the chunk that begins at `agino`.
+fn sort(agino: u32) -> Sort {
+    [u64::from(agino), 0, 0]
+}
+
+fn get(shape: &Shape, tree: &Tree, at: &Cursor) -> Result<Option<InodeChunk>> {
     if shape.layout.features.sparse_inodes {
-        leaf.get::<RawSparseInobtRecord>(at).decode()
+        Ok(tree.record::<RawSparseInobtRecord>(at)?.map(|record| record.decode()))
     } else {
-        leaf.get::<RawInobtRecord>(at).decode()
+        Ok(tree.record::<RawInobtRecord>(at)?.map(|record| record.decode()))
     }
 }
 
-fn set(shape: &Shape, leaf: &mut Leaf, at: usize, chunk: &InodeChunk) -> Result<()> {
+fn encode(shape: &Shape, chunk: &InodeChunk) -> Result<Vec<u8>> {
     if shape.layout.features.sparse_inodes {
-        leaf.set(at, &chunk.encode_sparse().ok_or_else(misplaced)?);
+        Ok(chunk.encode_sparse().ok_or_else(misplaced)?.as_bytes().to_vec())
     } else {
-        leaf.set(at, &chunk.encode_full().ok_or_else(misplaced)?);
+        Ok(chunk.encode_full().ok_or_else(misplaced)?.as_bytes().to_vec())
     }
-    Ok(())
-}
-
-/// Number of chunks that begin at `agino` or before.
-fn partition(shape: &Shape, leaf: &Leaf, agino: u32) -> usize {
-    (0..leaf.len()).find(|&at| get(shape, leaf, at).startino > agino).unwrap_or(leaf.len())
 }
 
 /// Where the chunk that begins at `startino` is.
-fn position(shape: &Shape, leaf: &Leaf, startino: u32) -> Option<usize> {
-    let at = partition(shape, leaf, startino).checked_sub(1)?;
-    (get(shape, leaf, at).startino == startino).then_some(at)
-}
-
-fn insert(shape: &Shape, leaf: &mut Leaf, chunk: &InodeChunk) -> Result<()> {
-    if leaf.len() == leaf.capacity::<RawInobtRecord>() {
-        return Err(Error::Internal("making a filesystem: more inode chunks than a block lists".to_string()));
-    }
-    let at = partition(shape, leaf, chunk.startino);
-    if shape.layout.features.sparse_inodes {
-        leaf.insert(at, &chunk.encode_sparse().ok_or_else(misplaced)?);
-    } else {
-        leaf.insert(at, &chunk.encode_full().ok_or_else(misplaced)?);
-    }
-    Ok(())
+fn position(shape: &Shape, tree: &Tree, startino: u32) -> Result<Option<Cursor>> {
+    let Some(at) = tree.previous(&tree.seek(sort(startino))?)? else { return Ok(None) };
+    Ok(get(shape, tree, &at)?.filter(|chunk| chunk.startino == startino).map(|_| at))
 }
 
 /// The bytes of `count` free inodes of group `agno` from `first` on.

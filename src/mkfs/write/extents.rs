@@ -56,7 +56,7 @@ impl Maker<'_> {
         if shape.layout.features.rmapbt {
             let group = self.group(agno)?;
             group.fill_freelist(shape)?;
-            group.map_owner(found, Owner { owner: inode.ino.0, offset })?;
+            group.map_owner(shape, found, Owner { owner: inode.ino.0, offset })?;
         }
         Ok(new)
     }
@@ -117,9 +117,9 @@ impl Maker<'_> {
                 continue;
             }
             let found = if agno == start && agblock != 0 {
-                group.allocate_near(&request, agblock, shape.layout.data.agblocks, None)?
+                group.allocate_near(shape, &request, agblock, shape.layout.data.agblocks, None)?
             } else {
-                group.allocate_by_size(&request, None)?
+                group.allocate_by_size(shape, &request, None)?
             };
             return Ok(found.map(|found| (agno, found)));
         }

@@ -117,9 +117,9 @@ fn write_group(shape: &Shape, data: &dyn Device, group: &mut Group, progress: &P
     let start = shape.offset(group.agno, 0);
     let mut headers = group.header_sectors(shape);
     let sector = headers.len() / 4;
-    let roots = group.root_blocks(shape);
-    let roots_at = shape.offset(group.agno, shape.roots().bno);
-    let gap = usize::try_from(roots_at - start).map_err(|_| missing("small"))? - headers.len();
+    let mut runs = group.tree_blocks(shape).into_iter();
+    let (first, roots) = runs.next().ok_or_else(|| Error::Internal("a group has no trees".to_string()))?;
+    let gap = usize::try_from(shape.offset(group.agno, first) - start).map_err(|_| missing("small"))? - headers.len();
     let mut from = 0;
     if group.agno == 0 {
         from = sector;
@@ -131,10 +131,15 @@ fn write_group(shape: &Shape, data: &dyn Device, group: &mut Group, progress: &P
     if gap == 0 || group.agno == 0 {
         headers.resize(headers.len() + gap, 0);
         headers.extend_from_slice(&roots);
-        return data.write_at(start + from as u64, &headers[from..]);
+        data.write_at(start + from as u64, &headers[from..])?;
+    } else {
+        data.write_at(start, &headers)?;
+        data.write_at(shape.offset(group.agno, first), &roots)?;
     }
-    data.write_at(start, &headers)?;
-    data.write_at(roots_at, &roots)
+    for (at, blocks) in runs {
+        data.write_at(shape.offset(group.agno, at), &blocks)?;
+    }
+    Ok(())
 }
 
 /// What a secondary superblock says: the state before the first inode; the last one and the one in the middle know the roots.

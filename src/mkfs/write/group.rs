@@ -1,9 +1,12 @@
 //! An allocation group while it is made: its headers, the roots of its trees, its freelist, kept as the bytes that will
 //! stand on disk. Source: `xfs_ag_init_headers` of Linux `fs/xfs/libxfs/xfs_ag.c`.
 
+use crate::error::{Error, Result};
 use crate::geometry::AgNumber;
 use crate::mkfs::write::leaf::Leaf;
 use crate::mkfs::write::shape::{Shape, short_header};
+use crate::mkfs::write::space::{Owner, Request};
+use crate::mkfs::write::tree::{Kind, Supply, Tree};
 use crate::ondisk::btree_block::magic;
 use crate::ondisk::rmap_record::owner;
 use crate::ondisk::{
@@ -43,11 +46,11 @@ pub(super) struct Group {
     /// Free space by size.
     pub cnt: Leaf,
     /// Inodes.
-    pub ino: Leaf,
+    pub ino: Tree,
     /// Free inodes.
-    pub fino: Option<Leaf>,
+    pub fino: Option<Tree>,
     /// Reverse mappings.
-    pub rmap: Option<Leaf>,
+    pub rmap: Option<Tree>,
     /// Reference counts.
     pub refc: Option<Leaf>,
 }
@@ -64,17 +67,18 @@ impl Group {
             agfl: vec![NULL; usize::try_from(shape.agfl_size).expect("invariant: a sector's worth")],
             bno: root(&BNO, roots.bno),
             cnt: root(&CNT, roots.cnt),
-            ino: root(&INO, roots.ino),
-            fino: roots.fino.map(|at| root(&FINO, at)),
-            rmap: roots.rmap.map(|at| root(&RMAP, at)),
+            ino: tree(shape, Kind::Inode, roots.ino, root(&INO, roots.ino)),
+            fino: roots.fino.map(|at| tree(shape, Kind::Inode, at, root(&FINO, at))),
+            rmap: roots.rmap.map(|at| {
+                let mut leaf = root(&RMAP, at);
+                fill_rmap(shape, agno, &mut leaf);
+                tree(shape, Kind::Rmap, at, leaf)
+            }),
             refc: roots.refc.map(|at| root(&REFC, at)),
         };
         let length = group.agf.length.get();
         fill_free(shape, agno, length, &mut group.bno);
         fill_free(shape, agno, length, &mut group.cnt);
-        if let Some(rmap) = &mut group.rmap {
-            fill_rmap(shape, agno, rmap);
-        }
         group
     }
 
@@ -103,20 +107,108 @@ impl Group {
         bytes
     }
 
-    /// The blocks of the trees as they follow each other on disk, from the root of free space by block on.
-    pub fn root_blocks(&mut self, shape: &Shape) -> Vec<u8> {
-        let crcs = shape.layout.features.crc;
-        let mut bytes = Vec::new();
-        let leaves = [Some(&mut self.bno), Some(&mut self.cnt), Some(&mut self.ino)];
-        let optional = [self.fino.as_mut(), self.rmap.as_mut(), self.refc.as_mut()];
-        for leaf in leaves.into_iter().chain(optional).flatten() {
-            if crcs {
-                crc::stamp(&mut leaf.block, RawShortBlockV5::CRC_OFFSET);
-            }
-            bytes.extend_from_slice(&leaf.block);
+    /// The blocks of the trees with the block of the group where each run of them begins; the first run begins with the root of
+    /// free space by block.
+    pub fn tree_blocks(&mut self, shape: &Shape) -> Vec<(u32, Vec<u8>)> {
+        let roots = shape.roots();
+        let mut blocks = vec![(roots.bno, &mut self.bno.block), (roots.cnt, &mut self.cnt.block)];
+        for tree in [Some(&mut self.ino), self.fino.as_mut(), self.rmap.as_mut()].into_iter().flatten() {
+            blocks.extend(tree.blocks.iter_mut().map(|(&at, block)| (at, block)));
         }
-        bytes
+        blocks.extend(roots.refc.zip(self.refc.as_mut().map(|leaf| &mut leaf.block)));
+        blocks.sort_unstable_by_key(|&(at, _)| at);
+        let mut runs: Vec<(u32, Vec<u8>)> = Vec::new();
+        let mut end = None;
+        for (at, block) in blocks {
+            if shape.layout.features.crc {
+                crc::stamp(block, RawShortBlockV5::CRC_OFFSET);
+            }
+            match runs.last_mut().filter(|_| end == Some(at)) {
+                Some((_, run)) => run.extend_from_slice(block),
+                None => runs.push((at, block.clone())),
+            }
+            end = Some(at + 1);
+        }
+        runs
     }
+
+    /// The next block of the freelist, for a btree.
+    pub fn take_from_freelist(&mut self) -> Option<u32> {
+        if self.agf.flcount.get() == 0 {
+            return None;
+        }
+        let first = usize::try_from(self.agf.flfirst.get()).ok()?;
+        let block = self.agfl.get(first).copied()?;
+        let next = if first + 1 == self.agfl.len() { 0 } else { self.agf.flfirst.get() + 1 };
+        self.agf.flfirst.set(next);
+        self.agf.flcount.set(self.agf.flcount.get() - 1);
+        self.agf.btreeblks.set(self.agf.btreeblks.get() + 1);
+        Some(block)
+    }
+}
+
+/// The supply of the btree of reverse mappings: the freelist.
+pub(super) struct FromFreelist<'a> {
+    /// The group.
+    pub group: &'a mut Group,
+    /// What it is to be.
+    pub shape: &'a Shape,
+}
+
+impl Supply for FromFreelist<'_> {
+    fn block(&mut self, _near: u32) -> Result<u32> {
+        let block = self.group.take_from_freelist();
+        let agf = &mut self.group.agf;
+        agf.rmap_blocks.set(agf.rmap_blocks.get() + 1);
+        block.ok_or_else(|| Error::Internal("making a filesystem: the freelist ran out of blocks".to_string()))
+    }
+
+    fn empty(&self, at: u32) -> Vec<u8> {
+        new_root(self.shape, self.group.agno, &RMAP, at).block
+    }
+}
+
+/// The supply of the inode btrees: free space near by.
+pub(super) struct FromFreeSpace<'a> {
+    /// The group.
+    pub group: &'a mut Group,
+    /// What it is to be.
+    pub shape: &'a Shape,
+    /// The btree is that of the free inodes.
+    pub free: bool,
+    /// Blocks taken so far.
+    pub taken: u32,
+}
+
+impl Supply for FromFreeSpace<'_> {
+    fn block(&mut self, near: u32) -> Result<u32> {
+        let mut request = Request::exactly(1);
+        let agblocks = self.shape.layout.data.agblocks;
+        let owner = Some(Owner::special(owner::INOBT));
+        let mut found = None;
+        if self.group.prepare(self.shape, &mut request)? {
+            found = self.group.allocate_near(self.shape, &request, near, agblocks, owner)?;
+        }
+        let extent = found.ok_or_else(|| Error::Usage("no space is left for the inode btrees".to_string()))?;
+        if self.shape.layout.features.inobtcount {
+            let agi = &mut self.group.agi;
+            let count = if self.free { &mut agi.fblocks } else { &mut agi.iblocks };
+            count.set(count.get() + 1);
+        }
+        self.taken += 1;
+        Ok(extent.start)
+    }
+
+    fn empty(&self, at: u32) -> Vec<u8> {
+        let magic = if self.free { &FINO } else { &INO };
+        new_root(self.shape, self.group.agno, magic, at).block
+    }
+}
+
+/// A tree whose only block is `leaf`.
+fn tree(shape: &Shape, kind: Kind, at: u32, leaf: Leaf) -> Tree {
+    let header = usize::try_from(short_header(shape.layout.features.crc)).expect("invariant: small");
+    Tree::new(kind, header, at, leaf.block)
 }
 
 /// An empty root block.

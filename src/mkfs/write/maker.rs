@@ -8,6 +8,7 @@ use crate::mkfs::write::blocks::Blocks;
 use crate::mkfs::write::group::Group;
 use crate::mkfs::write::inode::Inode;
 use crate::mkfs::write::shape::Shape;
+use crate::mkfs::write::space::Request;
 use crate::mkfs::write::superblock::Progress;
 
 /// The filesystem while it is made.
@@ -70,9 +71,9 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// A group as it is before the first inode is made: its freelist filled.
+/// A group as it is before the first inode is made: its freelist filled, if there is space for all of it.
 fn new_group(shape: &Shape, agno: u32) -> Result<Group> {
     let mut group = Group::new(shape, agno);
-    group.fill_freelist(shape)?;
+    group.prepare(shape, &mut Request::exactly(0))?;
     Ok(group)
 }

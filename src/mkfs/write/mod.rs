@@ -17,5 +17,6 @@ mod root;
 mod shape;
 mod space;
 mod superblock;
+mod tree;
 
 pub use format::{Report, format};

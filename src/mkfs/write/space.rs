@@ -2,9 +2,12 @@
 //! the same blocks are chosen and the same bytes stay behind. While a filesystem is made, no extent is busy, nothing is
 //! reserved, and the trees of free space are single blocks.
 
+use zerocopy::IntoBytes;
+
 use crate::error::{Error, Result};
-use crate::mkfs::write::group::{Group, NULL};
+use crate::mkfs::write::group::{FromFreelist, Group, NULL};
 use crate::mkfs::write::shape::Shape;
+use crate::mkfs::write::tree::{Supply, Tree};
 use crate::ondisk::rmap_record::{OFFSET_ATTR_FORK, OFFSET_BMBT_BLOCK, owner};
 use crate::ondisk::{Be32, Be64, RawAllocRecord, RawRmapRecord};
 
@@ -175,7 +178,7 @@ impl Group {
             let Some(extent) = self.take_by_size(&request)? else {
                 return Ok(false);
             };
-            self.finish(extent, Some(Owner::special(owner::AG)))?;
+            self.finish(shape, extent, Some(Owner::special(owner::AG)))?;
             for block in extent.start..extent.start + extent.len {
                 let slot = (self.agf.fllast.get() + 1) % shape.agfl_size;
                 self.agf.fllast.set(slot);
@@ -187,40 +190,52 @@ impl Group {
     }
 
     /// Allocates an extent anywhere in the group, the one that fits best.
-    pub fn allocate_by_size(&mut self, request: &Request, owner: Option<Owner>) -> Result<Option<Extent>> {
+    pub fn allocate_by_size(
+        &mut self,
+        shape: &Shape,
+        request: &Request,
+        owner: Option<Owner>,
+    ) -> Result<Option<Extent>> {
         let extent = self.take_by_size(request)?;
-        self.finish_found(extent, owner)
+        self.finish_found(shape, extent, owner)
     }
 
     /// Allocates at `target` exactly.
-    pub fn allocate_exact(&mut self, request: &Request, target: u32, owner: Option<Owner>) -> Result<Option<Extent>> {
+    pub fn allocate_exact(
+        &mut self,
+        shape: &Shape,
+        request: &Request,
+        target: u32,
+        owner: Option<Owner>,
+    ) -> Result<Option<Extent>> {
         let extent = self.take_exact(request, target)?;
-        self.finish_found(extent, owner)
+        self.finish_found(shape, extent, owner)
     }
 
     /// Allocates as close to `target` as possible.
     pub fn allocate_near(
         &mut self,
+        shape: &Shape,
         request: &Request,
         target: u32,
         agblocks: u32,
         owner: Option<Owner>,
     ) -> Result<Option<Extent>> {
         let extent = self.take_near(request, target, agblocks)?;
-        self.finish_found(extent, owner)
+        self.finish_found(shape, extent, owner)
     }
 
-    fn finish_found(&mut self, extent: Option<Extent>, owner: Option<Owner>) -> Result<Option<Extent>> {
+    fn finish_found(&mut self, shape: &Shape, extent: Option<Extent>, owner: Option<Owner>) -> Result<Option<Extent>> {
         if let Some(extent) = extent {
-            self.finish(extent, owner)?;
+            self.finish(shape, extent, owner)?;
         }
         Ok(extent)
     }
 
     /// Books an extent that was taken from the trees of free space.
-    fn finish(&mut self, extent: Extent, owner: Option<Owner>) -> Result<()> {
+    fn finish(&mut self, shape: &Shape, extent: Extent, owner: Option<Owner>) -> Result<()> {
         if let Some(owner) = owner {
-            self.map_owner(extent, owner)?;
+            self.map_owner(shape, extent, owner)?;
         }
         let left = self.agf.freeblks.get().checked_sub(extent.len);
         self.agf.freeblks.set(left.ok_or_else(|| internal("more blocks taken than were free"))?);
@@ -354,58 +369,66 @@ impl Group {
     }
 
     /// Enters an extent into the reverse mappings, where it merges with its neighbours.
-    pub fn map_owner(&mut self, extent: Extent, owner: Owner) -> Result<()> {
-        let Some(rmap) = &mut self.rmap else { return Ok(()) };
-        let key = (extent.start, owner.owner, owner.offset);
-        let at = rmap.partition::<RawRmapRecord>(|record| {
-            (record.startblock.get(), record.owner.get(), record.offset.get()) <= key
-        });
-        let mergeable = |record: &RawRmapRecord| {
-            record.owner.get() == owner.owner && Owner::flags(record.offset.get()) == Owner::flags(owner.offset)
-        };
-        let end = extent.start + extent.len;
-        let ignore = owner.ignores_offset();
-        let left = at.checked_sub(1).map(|left| rmap.get::<RawRmapRecord>(left)).filter(|record| {
+    pub fn map_owner(&mut self, shape: &Shape, extent: Extent, owner: Owner) -> Result<()> {
+        let Some(mut rmap) = self.rmap.take() else { return Ok(()) };
+        map_extent(&mut rmap, extent, owner, &mut FromFreelist { group: self, shape })?;
+        self.agf.rmap_root.set(rmap.root);
+        self.agf.rmap_level.set(rmap.levels);
+        self.rmap = Some(rmap);
+        Ok(())
+    }
+}
+
+fn map_extent(rmap: &mut Tree, extent: Extent, owner: Owner, supply: &mut dyn Supply) -> Result<()> {
+    let key = [u64::from(extent.start), owner.owner, owner.offset];
+    let behind = rmap.seek(key)?;
+    let before = rmap.previous(&behind)?;
+    // the kernel's cursor goes from the record before to the one behind, and inserts there
+    let behind = rmap.settle(behind)?;
+    let mergeable = |record: &RawRmapRecord| {
+        record.owner.get() == owner.owner && Owner::flags(record.offset.get()) == Owner::flags(owner.offset)
+    };
+    let end = extent.start + extent.len;
+    let ignore = owner.ignores_offset();
+    let mut left = None;
+    if let Some(cursor) = before {
+        left = rmap.record::<RawRmapRecord>(&cursor)?.map(|record| (cursor, record)).filter(|(_, record)| {
             mergeable(record)
                 && record.startblock.get() + record.blockcount.get() == extent.start
                 && (ignore || record.offset.get() + u64::from(record.blockcount.get()) == owner.offset)
         });
-        let right = (at < rmap.len()).then(|| rmap.get::<RawRmapRecord>(at)).filter(|record| {
-            mergeable(record)
-                && record.startblock.get() == end
-                && (ignore || owner.offset + u64::from(extent.len) == record.offset.get())
-        });
-        if let Some(mut left) = left {
-            left.blockcount.set(left.blockcount.get() + extent.len);
-            if let Some(right) = right {
-                let joined = u64::from(left.blockcount.get()) + u64::from(right.blockcount.get());
-                if joined + u64::from(extent.len) <= RMAP_LEN_MAX {
-                    left.blockcount.set(left.blockcount.get() + right.blockcount.get());
-                    rmap.remove::<RawRmapRecord>(at);
-                }
-            }
-            rmap.set(at - 1, &left);
-        } else if let Some(mut right) = right {
-            right.startblock.set(extent.start);
-            right.blockcount.set(right.blockcount.get() + extent.len);
-            if !ignore {
-                right.offset.set(owner.offset);
-            }
-            rmap.set(at, &right);
-        } else {
-            if rmap.len() == rmap.capacity::<RawRmapRecord>() {
-                return Err(internal("more reverse mappings than a block holds"));
-            }
-            let record = RawRmapRecord {
-                startblock: Be32::new(extent.start),
-                blockcount: Be32::new(extent.len),
-                owner: Be64::new(owner.owner),
-                offset: Be64::new(owner.offset),
-            };
-            rmap.insert(at, &record);
-        }
-        Ok(())
     }
+    let right = rmap.record::<RawRmapRecord>(&behind)?.filter(|record| {
+        mergeable(record)
+            && record.startblock.get() == end
+            && (ignore || owner.offset + u64::from(extent.len) == record.offset.get())
+    });
+    if let Some((cursor, mut left)) = left {
+        left.blockcount.set(left.blockcount.get() + extent.len);
+        if let Some(right) = right {
+            let joined = u64::from(left.blockcount.get()) + u64::from(right.blockcount.get());
+            if joined + u64::from(extent.len) <= RMAP_LEN_MAX {
+                left.blockcount.set(left.blockcount.get() + right.blockcount.get());
+                rmap.remove(&behind)?;
+            }
+        }
+        return rmap.set(&cursor, left.as_bytes());
+    }
+    if let Some(mut right) = right {
+        right.startblock.set(extent.start);
+        right.blockcount.set(right.blockcount.get() + extent.len);
+        if !ignore {
+            right.offset.set(owner.offset);
+        }
+        return rmap.set(&behind, right.as_bytes());
+    }
+    let record = RawRmapRecord {
+        startblock: Be32::new(extent.start),
+        blockcount: Be32::new(extent.len),
+        owner: Be64::new(owner.owner),
+        offset: Be64::new(owner.offset),
+    };
+    rmap.insert(behind, record.as_bytes(), supply)
 }
 
 /// Looks at a free extent in a search near `target`; `true` if nothing can be better.
