@@ -26,9 +26,13 @@ mod kind;
 mod realtime;
 mod remote;
 mod superblock;
+mod superblock_read;
+mod superblock_search;
 mod verifier;
 
 pub use block::{Block, SoundBlock, Verified};
 pub use cache::BlockCache;
 pub use kind::{BlockKind, Fragment, Owner, Request};
+pub use superblock_read::{SuperblockRead, read_superblock};
+pub use superblock_search::{FoundSuperblock, Primary, SearchEffort, find_superblock};
 pub use verifier::Verifier;
