@@ -4,20 +4,54 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 use crate::device::{ByteRange, Device, FileDevice, OpenFile, PartDevice, PartitionTable};
 
 /// Arguments that pick a part of a file: nothing, a byte offset, or a partition.
-#[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceArgs {
-    /// Work on the filesystem that begins BYTES into the file; suffixes k, m, g, t, p, e (powers of 1024)
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, conflicts_with = "partition")]
+    /// Where the filesystem begins in the file, in bytes.
     pub offset: Option<u64>,
-
-    /// Work on partition N of a whole-disk image (GPT or MBR)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// The partition that holds the filesystem, from 1.
     pub partition: Option<u32>,
+}
+
+// Written out: a derived implementation would take the struct's documentation for the description of the command.
+impl Args for SourceArgs {
+    fn augment_args(command: Command) -> Command {
+        command
+            .arg(
+                Arg::new("offset")
+                    .long("offset")
+                    .value_name("BYTES")
+                    .value_parser(parse_bytes)
+                    .conflicts_with("partition")
+                    .help("Work on the filesystem that begins BYTES into the file; suffixes k, m, g, t, p, e"),
+            )
+            .arg(
+                Arg::new("partition")
+                    .long("partition")
+                    .value_name("N")
+                    .value_parser(value_parser!(u32).range(1..))
+                    .help("Work on partition N of a whole-disk image (GPT or MBR)"),
+            )
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SourceArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(SourceArgs { offset: matches.get_one("offset").copied(), partition: matches.get_one("partition").copied() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// An opened file or device, and the part of it that was asked for.

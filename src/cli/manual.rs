@@ -1,0 +1,117 @@
+//! Man pages and shell completions, made from the same definitions as `--help`.
+
+use std::io;
+
+use clap::{Arg, Command};
+use clap_complete::{Shell, generate};
+use clap_mangen::Man;
+
+/// A tool as it is installed.
+pub struct Tool {
+    /// Name of the binary.
+    pub name: &'static str,
+    /// The name of its counterpart in xfsprogs.
+    pub xfsprogs_name: &'static str,
+    /// Its command line.
+    pub command: fn() -> Command,
+}
+
+/// All tools.
+pub const TOOLS: &[Tool] = &[Tool { name: "xfskit-mkfs", xfsprogs_name: "mkfs.xfs", command: super::mkfs::command }];
+
+/// Section of the manual: system administration.
+pub const SECTION: &str = "8";
+
+/// Sections that each tool's hand-written part must have, in this order.
+pub const WRITTEN_SECTIONS: &[&str] = &["EXAMPLES", "EXIT STATUS", "SEE ALSO"];
+
+/// Shells that completions are made for.
+pub const SHELLS: &[Shell] = &[Shell::Bash, Shell::Zsh, Shell::Fish];
+
+impl Tool {
+    /// The tool's man page. `written` is roff: what it begins with, up to the first section, goes on from the
+    /// description; its sections follow the options.
+    ///
+    /// # Errors
+    /// None but those of writing to memory.
+    pub fn page(&self, written: &str) -> io::Result<Vec<u8>> {
+        let man = Man::new((self.command)())
+            .title(self.name.to_uppercase())
+            .section(SECTION)
+            .source(concat!("xfskit ", env!("CARGO_PKG_VERSION")))
+            .manual("System Administration");
+        let (description, sections) = written.split_at(written.find(".SH").unwrap_or(written.len()));
+        let mut page = Vec::new();
+        man.render_title(&mut page)?;
+        man.render_name_section(&mut page)?;
+        page.extend(self.synopsis().as_bytes());
+        man.render_description_section(&mut page)?;
+        page.extend(description.as_bytes());
+        man.render_options_section(&mut page)?;
+        page.extend(sections.as_bytes());
+        Ok(page)
+    }
+
+    /// One line with all options and the names of their values.
+    fn synopsis(&self) -> String {
+        let mut command = (self.command)();
+        command.build();
+        let mut text = format!(".SH SYNOPSIS\n\\fB{}\\fR", escape(self.name));
+        for argument in command.get_opts().chain(command.get_arguments().filter(|argument| is_flag(argument))) {
+            if !argument.is_hide_set() {
+                text += &format!(" [{}]", usage(argument));
+            }
+        }
+        for argument in command.get_positionals() {
+            text += &format!(" {}", values(argument));
+        }
+        text + "\n"
+    }
+
+    /// File name of the page.
+    pub fn page_name(&self) -> String {
+        format!("{}.{SECTION}", self.name)
+    }
+
+    /// The completions for a shell.
+    pub fn completions(&self, shell: Shell) -> Vec<u8> {
+        let mut text = Vec::new();
+        generate(shell, &mut (self.command)(), self.name, &mut text);
+        text
+    }
+
+    /// File name of the completions, as the shell looks for them.
+    pub fn completions_name(&self, shell: Shell) -> String {
+        match shell {
+            Shell::Zsh => format!("_{}", self.name),
+            Shell::Fish => format!("{}.fish", self.name),
+            _ => self.name.to_owned(),
+        }
+    }
+}
+
+fn is_flag(argument: &Arg) -> bool {
+    !argument.is_positional() && !argument.get_action().takes_values()
+}
+
+/// An option as one types it: its short form where it has one.
+fn usage(argument: &Arg) -> String {
+    let name = match (argument.get_short(), argument.get_long()) {
+        (Some(short), _) => format!("-{short}"),
+        (None, Some(long)) => format!("--{long}"),
+        (None, None) => argument.get_id().to_string(),
+    };
+    let name = format!("\\fB{}\\fR", escape(&name));
+    if argument.get_action().takes_values() { format!("{name} {}", values(argument)) } else { name }
+}
+
+/// The names of an argument's values.
+fn values(argument: &Arg) -> String {
+    let names = argument.get_value_names().unwrap_or_default().iter().map(|name| escape(name));
+    format!("\\fI{}\\fR", names.collect::<Vec<_>>().join(" "))
+}
+
+/// A hyphen in roff is for dividing words; what is to be typed needs a minus.
+fn escape(text: &str) -> String {
+    text.replace('\\', "\\e").replace('-', "\\-")
+}
