@@ -17,7 +17,10 @@ pub struct Tool {
 }
 
 /// All tools.
-pub const TOOLS: &[Tool] = &[Tool { name: "xfskit-mkfs", xfsprogs_name: "mkfs.xfs", command: super::mkfs::command }];
+pub const TOOLS: &[Tool] = &[
+    Tool { name: "xfskit-mkfs", xfsprogs_name: "mkfs.xfs", command: super::mkfs::command },
+    Tool { name: "xfskit-info", xfsprogs_name: "xfs_info", command: super::info::command },
+];
 
 /// Section of the manual: system administration.
 pub const SECTION: &str = "8";
@@ -35,7 +38,7 @@ impl Tool {
     /// # Errors
     /// None but those of writing to memory.
     pub fn page(&self, written: &str) -> io::Result<Vec<u8>> {
-        let man = Man::new((self.command)())
+        let man = Man::new((self.command)().mut_args(with_aliases))
             .title(self.name.to_uppercase())
             .section(SECTION)
             .source(concat!("xfskit ", env!("CARGO_PKG_VERSION")))
@@ -87,6 +90,19 @@ impl Tool {
             Shell::Fish => format!("{}.fish", self.name),
             _ => self.name.to_owned(),
         }
+    }
+}
+
+/// Puts an option's other names into its help, where `--help` has them too and the man page would not.
+fn with_aliases(argument: Arg) -> Arg {
+    let aliases: Vec<String> =
+        argument.get_visible_aliases().unwrap_or_default().iter().map(|alias| format!("--{alias}")).collect();
+    match argument.get_help() {
+        Some(help) if !aliases.is_empty() => {
+            let help = format!("{help} [aliases: {}]", aliases.join(", "));
+            argument.help(help)
+        }
+        _ => argument,
     }
 }
 
