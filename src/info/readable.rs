@@ -73,10 +73,14 @@ pub(super) fn readable_by(geometry: &Geometry, log: LogStateName) -> ReadableBy 
         let (release, what) = grub_row(feature).flawed?;
         Some(format!("{feature} with GRUB {release}: {what}"))
     });
+    let patched = features.iter().flat_map(|&feature| {
+        let patched = grub_row(feature).patched.iter();
+        patched.map(move |(distribution, release)| format!("{feature} also with GRUB {release} of {distribution}"))
+    });
     ReadableBy {
         linux_read_write: range(&answer.read_write, conditions(true)),
         linux_read_only: range(&answer.read_only, conditions(false)),
-        grub: range(&answer.grub, flaws.collect()),
+        grub: range(&answer.grub, flaws.chain(patched).collect()),
         experimental: experimental(&features),
     }
 }

@@ -18,6 +18,8 @@ pub struct GrubRow {
     pub broken: Option<(Grub, &'static str)>,
     /// A defect in reading it: the release, and what fails.
     pub flawed: Option<(Grub, &'static str)>,
+    /// Distributions whose GRUB of that release reads it although upstream's does not.
+    pub patched: &'static [(&'static str, Grub)],
     /// Where the facts are from.
     pub source: &'static str,
 }
@@ -32,17 +34,18 @@ const V2_14: Grub = Grub::new(14);
 const IGNORED: &str = "not looked at by grub-core/fs/xfs.c";
 
 const fn since(feature: F, release: Grub, source: &'static str) -> GrubRow {
-    GrubRow { feature, since: Some(release), broken: None, flawed: None, source }
+    GrubRow { feature, since: Some(release), broken: None, flawed: None, patched: &[], source }
 }
 
 const fn never(feature: F, source: &'static str) -> GrubRow {
-    GrubRow { feature, since: None, broken: None, flawed: None, source }
+    GrubRow { feature, since: None, broken: None, flawed: None, patched: &[], source }
 }
 
 /// The table, one row for each feature, in the order of [`Feature::ALL`](F::ALL).
 pub const GRUBS: [GrubRow; F::ALL.len()] = [
     GrubRow {
-        broken: Some((V2_06, "reads v4 inodes 16 bytes short unless a4b495520e4d is applied, as Debian does")),
+        broken: Some((V2_06, "reads v4 inodes 16 bytes short unless a4b495520e4d is applied")),
+        patched: &[("Debian 11", V2_06), ("Debian 12", V2_06)],
         ..since(
             F::V4,
             V2_02,
@@ -61,6 +64,7 @@ pub const GRUBS: [GrubRow; F::ALL.len()] = [
     since(F::NeedsRepair, V2_06, "777276063e2e \"fs/xfs: Add needsrepair incompat feature support\" (2.06)"),
     GrubRow {
         flawed: Some((V2_12, "directories of several extents are misread unless 4abac0ad5a79 is applied")),
+        patched: &[("Debian 12", V2_06)],
         ..since(
             F::Nrext64,
             V2_12,

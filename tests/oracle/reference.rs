@@ -39,13 +39,25 @@ pub fn missing(what: &str) {
 }
 
 impl Reference {
+    /// The folder of all references.
+    pub fn path(&self) -> &Path {
+        &self.cache
+    }
+
     /// A command that runs a tool of the reference xfsprogs.
     pub fn tool<S: AsRef<OsStr>>(&self, tool: &str, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = self.program(&self.cache.join("root/usr/sbin").join(tool));
+        command.args(args);
+        command
+    }
+
+    /// A command that runs a program with the libraries of the reference xfsprogs.
+    pub fn program(&self, program: &Path) -> Command {
         let root = self.cache.join("root");
         let libraries = root.join("usr/lib/x86_64-linux-gnu");
         let path = format!("{0}:{0}/systemd", libraries.display());
         let mut command = patient(root.join("usr/lib64/ld-linux-x86-64.so.2"));
-        command.args(["--library-path", &path]).arg(root.join("usr/sbin").join(tool)).args(args);
+        command.args(["--library-path", &path]).arg(program);
         command
     }
 
