@@ -185,12 +185,19 @@ impl Options {
         if self.given(suboption.key) {
             return Err(Error::Usage(format!("{} is given more than once", suboption.written())));
         }
-        if let Some(conflict) = suboption.conflicts.iter().find(|conflict| self.given(**conflict)) {
-            let other = conflict.suboption().written();
-            return Err(Error::Usage(format!("{other} and {} cannot be given together", suboption.written())));
-        }
+        self.check_conflicts(suboption)?;
         self.given[suboption.key as usize] = true;
         Ok(())
+    }
+
+    fn check_conflicts(&self, suboption: &Suboption) -> Result<()> {
+        match suboption.conflicts.iter().find(|conflict| self.given(**conflict)) {
+            None => Ok(()),
+            Some(conflict) => {
+                let other = conflict.suboption().written();
+                Err(Error::Usage(format!("{other} and {} cannot be given together", suboption.written())))
+            }
+        }
     }
 
     /// Everything that was read so far is a default from now on, which may be said again.
@@ -224,12 +231,14 @@ impl Options {
         }
     }
 
-    /// The value in bytes of a suboption that is a size with a suffix.
+    /// The value in bytes of a suboption that is a size with a suffix. Conflicts are looked for once more: of two
+    /// suboptions, often only one knows about the other, and it may have come first.
     ///
     /// # Errors
     /// `Usage`, when it is not a number or outside its range.
     pub fn size(&self, key: Key, units: Units) -> Result<Option<u64>> {
         let Some(text) = self.text(key) else { return Ok(None) };
+        self.check_conflicts(key.suboption())?;
         let value = number(key.suboption(), text, units)?;
         Ok(u64::try_from(value).ok())
     }

@@ -254,6 +254,9 @@ fn zoned(context: &Context, choice: &mut Choice) -> Result<()> {
         }
         return Ok(());
     }
+    if !features.crc {
+        return Err(usage("-r zoned=1 needs -m crc=1"));
+    }
     if !features.metadir && options.given(Key::MetadataMetadir) {
         return Err(usage("-r zoned=1 needs the metadata directory; allowed: -m metadir=1"));
     }
