@@ -5,8 +5,9 @@ use super::da_btree::{HashIndex, IndexBlock};
 use super::file_blocks::map_file_block;
 use super::fork::{Fork, ForkForm, ForkKind};
 use super::inode::Inode;
-use super::source::{Block, BlockKind, BlockSource, Piece, corrupt};
-use crate::error::{Check, Error, Place, Result, Rule};
+use super::source::{BlockSource, Piece, corrupt, damage_of, demand_sound, place_of, read_pieces};
+use crate::buffer::{Block, BlockKind};
+use crate::error::{Check, Place, Result, Rule};
 use crate::geometry::{FileBlock, FsBlock};
 use crate::ondisk::OnDisk;
 use crate::ondisk::attr_leaf::{AttrLeaf, AttrLeafValue};
@@ -133,7 +134,7 @@ impl<'a> Attributes<'a> {
             match next {
                 Ok((block, _)) => match index.decode(&block) {
                     Ok(IndexBlock::AttrLeaf(leaf)) => self.leaf(&block, &leaf, visit)?,
-                    Ok(_) => visit(Err(corrupt(Check::new("attr_leaf", "magic", Rule::Magic), &block.place, "")))?,
+                    Ok(_) => visit(Err(corrupt(Check::new("attr_leaf", "magic", Rule::Magic), &self.inode.place, "")))?,
                     Err(error) => visit(Err(error))?,
                 },
                 Err(error) => visit(Err(error))?,
@@ -143,9 +144,10 @@ impl<'a> Attributes<'a> {
     }
 
     fn leaf(&self, block: &Block, leaf: &AttrLeaf<'_>, visit: VisitAttribute<'_>) -> ControlFlow<()> {
-        for failure in block.verdict.failures() {
-            visit(Err(Error::Corrupt(Box::new(failure.clone()))))?;
+        for error in damage_of(block) {
+            visit(Err(error))?;
         }
+        let place = place_of(self.source, block);
         for entry in leaf.entries {
             match leaf.name(entry) {
                 Ok(name) => {
@@ -155,9 +157,9 @@ impl<'a> Attributes<'a> {
                             AttrValue::Remote { block: FileBlock(u64::from(valueblk)), len: valuelen }
                         }
                     };
-                    self.show(entry.flags, name.name, value, &block.place, visit)?;
+                    self.show(entry.flags, name.name, value, &place, visit)?;
                 }
-                Err(check) => visit(Err(corrupt(check, &block.place, format!("hash {:#x}", entry.hashval.get()))))?,
+                Err(check) => visit(Err(corrupt(check, &place, format!("hash {:#x}", entry.hashval.get()))))?,
             }
         }
         ControlFlow::Continue(())
@@ -210,13 +212,13 @@ impl<'a> Attributes<'a> {
         let pieces = pieces.ok_or_else(|| failed("valueblk", Rule::Range, start.to_string()))?;
         let mut value = Vec::with_capacity(total);
         for start in pieces.iter().flat_map(|piece| (0..piece.count).map(|at| FsBlock(piece.start.0 + u64::from(at)))) {
-            let block = self.source.read(BlockKind::AttrRemote, self.inode.ino, &[Piece { start, count: 1 }])?;
+            let block = read_pieces(self.source, BlockKind::AttrRemote, self.inode.ino, &[Piece { start, count: 1 }])?;
             let wanted = space.min(total - value.len());
             if crc {
-                block.verdict.clone().into_result()?;
-                check_remote(&block, value.len(), wanted)?;
+                demand_sound(&block)?;
+                check_remote(&block, &place_of(self.source, &block), value.len(), wanted)?;
             }
-            let bytes = block.bytes.get(header..header + wanted);
+            let bytes = block.bytes().get(header..header + wanted);
             value.extend_from_slice(bytes.ok_or_else(|| failed("bytes", Rule::Truncated, start.to_string()))?);
         }
         Ok(value)
@@ -224,9 +226,9 @@ impl<'a> Attributes<'a> {
 }
 
 /// A block of a remote value must say that it holds `wanted` bytes from `offset` of the value.
-fn check_remote(block: &Block, offset: usize, wanted: usize) -> Result<()> {
-    let failed = |field| corrupt(Check::new("attr3_rmt", field, Rule::Mismatch), &block.place, "");
-    let (header, _) = RawAttr3RmtHdr::prefix(&block.bytes).ok_or_else(|| failed("magic"))?;
+fn check_remote(block: &Block, place: &Place, offset: usize, wanted: usize) -> Result<()> {
+    let failed = |field| corrupt(Check::new("attr3_rmt", field, Rule::Mismatch), place, "");
+    let (header, _) = RawAttr3RmtHdr::prefix(block.bytes()).ok_or_else(|| failed("magic"))?;
     if usize::try_from(header.offset.get()).ok() != Some(offset) {
         return Err(failed("offset"));
     }

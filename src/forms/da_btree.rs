@@ -1,9 +1,11 @@
 //! The hash btree that directories and attribute forks share (Linux `fs/xfs/libxfs/xfs_da_btree.c`).
 
 use super::directory::{dir_unit, leaf_start};
+use super::extents::find_extent;
 use super::file_blocks::read_file_block;
 use super::fork::Fork;
-use super::source::{Block, BlockKind, BlockSource, corrupt};
+use super::source::{BlockSource, corrupt, demand_sound, place_of};
+use crate::buffer::{Block, BlockKind};
 use crate::error::{Check, Error, Result, Rule};
 use crate::geometry::FileBlock;
 use crate::ondisk::OnDisk;
@@ -33,15 +35,19 @@ pub(super) enum IndexBlock<'b> {
 
 impl<'a> HashIndex<'a> {
     /// The index of the directory whose data fork is `fork`.
-    pub(super) fn directory(source: &'a dyn BlockSource, fork: Fork<'a>) -> Self {
+    ///
+    /// With a free index there are nodes, without it there is one leaf.
+    pub(super) fn directory(source: &'a dyn BlockSource, fork: Fork<'a>) -> Result<Self> {
         let (unit, root) = (dir_unit(source.geometry()), leaf_start(source.geometry()));
-        HashIndex { source, fork, kind: BlockKind::DirIndex, root, unit, chained: RefCell::default() }
+        let free = find_extent(source, &fork, source.geometry().directory.free_start)?;
+        let kind = if free.is_some() { BlockKind::DirHash } else { BlockKind::DirLeaf1 };
+        Ok(HashIndex { source, fork, kind, root, unit, chained: RefCell::default() })
     }
 
     /// The attributes in `fork`.
     pub(super) fn attributes(source: &'a dyn BlockSource, fork: Fork<'a>) -> Self {
         let chained = RefCell::default();
-        HashIndex { source, fork, kind: BlockKind::AttrIndex, root: FileBlock(0), unit: 1, chained }
+        HashIndex { source, fork, kind: BlockKind::AttrHash, root: FileBlock(0), unit: 1, chained }
     }
 
     fn failed(&self, field: &'static str, rule: Rule, at: FileBlock) -> Error {
@@ -60,21 +66,21 @@ impl<'a> HashIndex<'a> {
     /// Reads block `at` of the index; one that fails a check of its identity is an error.
     fn read(&self, at: FileBlock) -> Result<Block> {
         let block = self.read_raw(at)?;
-        block.verdict.clone().into_result()?;
+        demand_sound(&block)?;
         Ok(block)
     }
 
     /// What `block` is, by its magic number.
     pub(super) fn decode<'b>(&self, block: &'b Block) -> Result<IndexBlock<'b>> {
         let crc = self.source.geometry().features.has_crc();
-        let bytes = &block.bytes[..];
+        let bytes = block.bytes();
         let magic = RawDaBlkinfo::prefix(bytes).map_or(0, |(info, _)| info.magic.get());
         let decoded = match (magic, self.kind) {
             (DA_NODE_MAGIC | DA3_NODE_MAGIC, _) => DaNode::decode(bytes, crc).map(IndexBlock::Node),
-            (_, BlockKind::AttrIndex) => AttrLeaf::decode(bytes, crc).map(IndexBlock::AttrLeaf),
+            (_, BlockKind::AttrHash) => AttrLeaf::decode(bytes, crc).map(IndexBlock::AttrLeaf),
             _ => DirLeaf::decode(bytes, crc).map(IndexBlock::DirLeaf),
         };
-        decoded.map_err(|check| corrupt(check, &block.place, ""))
+        decoded.map_err(|check| corrupt(check, &place_of(self.source, block), ""))
     }
 
     /// Whether there are inner nodes.
@@ -149,7 +155,7 @@ impl Leaves<'_, '_> {
         let IndexBlock::Node(node) = decoded else { return Ok(Some((block, at))) };
         let children: Vec<_> = node.entries.iter().map(|entry| FileBlock(u64::from(entry.before.get()))).collect();
         self.path.push((Some(node.level), children.into_iter()));
-        block.verdict.into_result()?;
+        demand_sound(&block)?;
         Ok(None)
     }
 }

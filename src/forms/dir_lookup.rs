@@ -5,7 +5,8 @@ use super::da_btree::{HashIndex, IndexBlock};
 use super::directory::{DirEntry, DirForm, Directory, dir_unit};
 use super::file_blocks::read_file_block;
 use super::fork::ForkForm;
-use super::source::{Block, BlockKind, corrupt};
+use super::source::{corrupt, demand_sound, place_of};
+use crate::buffer::Block;
 use crate::error::{Check, Error, Result, Rule};
 use crate::geometry::{FileBlock, Ino};
 use crate::ondisk::dir_data::{DATA_ALIGN, DataKind};
@@ -48,10 +49,10 @@ impl Directory<'_> {
         if self.decode_data(&block)?.kind == DataKind::Block {
             return Ok(DirForm::Block);
         }
-        Ok(if self.index().has_nodes()? { DirForm::Node } else { DirForm::Leaf })
+        Ok(if self.index()?.has_nodes()? { DirForm::Node } else { DirForm::Leaf })
     }
 
-    fn index(&self) -> HashIndex<'_> {
+    fn index(&self) -> Result<HashIndex<'_>> {
         HashIndex::directory(self.source, self.fork)
     }
 
@@ -62,7 +63,7 @@ impl Directory<'_> {
     }
 
     fn data_block_at(&self, at: FileBlock) -> Result<Option<Block>> {
-        read_file_block(self.source, &self.fork, BlockKind::DirData, at, dir_unit(self.source.geometry()))
+        read_file_block(self.source, &self.fork, self.data_kind(), at, dir_unit(self.source.geometry()))
     }
 
     /// Looks up `name` by its hash, without a look at entries of other hashes. In a filesystem that does not regard
@@ -76,7 +77,7 @@ impl Directory<'_> {
         }
         let hash = self.name_hash().hash(name);
         let first = self.first_block()?;
-        first.verdict.clone().into_result()?;
+        demand_sound(&first)?;
         let data = self.decode_data(&first)?;
         let mut search = Search { directory: self, name, block: None, best: None };
         if data.kind == DataKind::Block {
@@ -84,7 +85,7 @@ impl Directory<'_> {
             let _ = search.compare_all(with_hash(data.leaf, hash))?;
             return Ok(search.best);
         }
-        let index = self.index();
+        let index = self.index()?;
         let mut next = index.leaf_of(hash)?;
         while let Some((block, _)) = next {
             let IndexBlock::DirLeaf(leaf) = index.decode(&block)? else { break };
@@ -150,10 +151,12 @@ impl Search<'_, '_> {
             Some((cached, block)) if cached == at => block,
             _ => self.directory.data_block_at(at)?.ok_or_else(dangling)?,
         };
-        block.verdict.clone().into_result()?;
+        demand_sound(&block)?;
         let within = usize::try_from(offset % unit).map_err(|_| dangling())?;
         let data = self.directory.decode_data(&block)?;
-        let entry = data.entry_at(within).map_err(|check| corrupt(check, &block.place, format!("{leaf:?}")))?;
+        let entry = data
+            .entry_at(within)
+            .map_err(|check| corrupt(check, &place_of(self.directory.source, &block), format!("{leaf:?}")))?;
         let found = Found { ino: Ino(entry.inumber), ftype: entry.ftype, offset };
         let exact = entry.name == self.name;
         if exact || self.best.is_none() && self.directory.name_hash().same(entry.name, self.name) {

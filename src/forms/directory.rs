@@ -3,7 +3,8 @@
 use super::file_blocks::MappedBlocks;
 use super::fork::{Fork, ForkForm, ForkKind};
 use super::inode::{FileType, Inode};
-use super::source::{Block, BlockKind, BlockSource, corrupt};
+use super::source::{BlockSource, corrupt, damage_of, place_of};
+use crate::buffer::{Block, BlockKind};
 use crate::error::{Check, Error, Place, Result, Rule};
 use crate::geometry::{FileBlock, Geometry, Ino};
 use crate::ondisk::dir_data::{DirData, DirDataItem, entry_len, ftype, header_len};
@@ -113,7 +114,7 @@ impl<'a> Directory<'a> {
         let geometry = self.source.geometry();
         let mut blocks = MappedBlocks::new(self.source, self.fork, dir_unit(geometry), leaf_start(geometry));
         while let Some(next) = blocks.next() {
-            match next.and_then(|(at, pieces)| Ok((at, blocks.read(BlockKind::DirData, &pieces)?))) {
+            match next.and_then(|(at, pieces)| Ok((at, blocks.read(self.data_kind(), &pieces)?))) {
                 Ok((at, block)) => self.data_block(at, &block, visit)?,
                 Err(error) => visit(Err(error))?,
             }
@@ -122,9 +123,10 @@ impl<'a> Directory<'a> {
     }
 
     fn data_block(&self, at: FileBlock, block: &Block, visit: VisitEntry<'_>) -> ControlFlow<()> {
-        for failure in block.verdict.failures() {
-            visit(Err(Error::Corrupt(Box::new(failure.clone()))))?;
+        for error in damage_of(block) {
+            visit(Err(error))?;
         }
+        let place = place_of(self.source, block);
         let data = match self.decode_data(block) {
             Ok(data) => data,
             Err(error) => return visit(Err(error)),
@@ -136,18 +138,24 @@ impl<'a> Directory<'a> {
                 Ok(DirDataItem::Entry(e)) => {
                     let offset = base + u64::from(e.offset);
                     let entry = DirEntry { name: e.name, ino: Ino(e.inumber), ftype: e.ftype, offset };
-                    self.show(entry, &block.place, visit)?;
+                    self.show(entry, &place, visit)?;
                 }
-                Err(check) => visit(Err(corrupt(check, &block.place, format!("file block {at}"))))?,
+                Err(check) => visit(Err(corrupt(check, &place, format!("file block {at}"))))?,
             }
         }
         ControlFlow::Continue(())
     }
 
+    /// A directory of one block has its entries and its leaf in it.
+    pub(super) fn data_kind(&self) -> BlockKind {
+        let one = self.inode.size() == u64::from(self.source.geometry().directory.blksize);
+        if one { BlockKind::DirBlock } else { BlockKind::DirData }
+    }
+
     pub(super) fn decode_data<'b>(&self, block: &'b Block) -> Result<DirData<'b>> {
         let features = &self.source.geometry().features;
-        DirData::decode(&block.bytes, features.has_crc(), features.has_ftype())
-            .map_err(|check| corrupt(check, &block.place, ""))
+        DirData::decode(block.bytes(), features.has_crc(), features.has_ftype())
+            .map_err(|check| corrupt(check, &place_of(self.source, block), ""))
     }
 
     fn show(&self, entry: DirEntry<'_>, place: &Place, visit: VisitEntry<'_>) -> ControlFlow<()> {

@@ -2,9 +2,10 @@
 //! (Linux `fs/xfs/libxfs/xfs_bmap.c`, `xfs_bmap_btree.c`).
 
 use super::fork::{Fork, ForkForm, ForkKind};
-use super::source::{Block, BlockKind, BlockSource, Piece, corrupt};
+use super::source::{BlockSource, Piece, corrupt, demand_sound, place_of, request_of};
+use crate::buffer::{Block, BlockKind};
 use crate::error::{Check, Error, Place, Result, Rule};
-use crate::geometry::{FileBlock, FsBlock, Geometry, RtBlock};
+use crate::geometry::{BtreeKind, FileBlock, FsBlock, Geometry, RtBlock};
 use crate::ondisk::extent::MAX_STARTOFF;
 use crate::ondisk::{Be64, Extent, OnDisk, RawBmbtKey, RawExtent, RawLongBlock, RawLongBlockV5};
 use std::collections::HashSet;
@@ -86,9 +87,10 @@ impl<'a> Extents<'a> {
             let check = Check::new("bmbt", "pointer", Rule::Cycle);
             return Err(corrupt(check, &self.fork.inode.place, format!("block {fsb}")));
         }
-        let block = read_bmbt(self.source, &self.fork, fsb)?;
-        let node = BmbtBlock::decode(&block.bytes, self.source.geometry(), level)
-            .map_err(|check| corrupt(check, &block.place, ""))?;
+        let block = read_bmbt(self.source, &self.fork, fsb, level)?;
+        let place = place_of(self.source, &block);
+        let node = BmbtBlock::decode(block.bytes(), self.source.geometry(), level)
+            .map_err(|check| corrupt(check, &place, ""))?;
         Ok(match node {
             BmbtBlock::Node { pointers, .. } => {
                 let children: Vec<_> = pointers.iter().map(|pointer| FsBlock(pointer.get())).collect();
@@ -96,7 +98,7 @@ impl<'a> Extents<'a> {
             }
             BmbtBlock::Leaf(records) => {
                 let records: Vec<_> = records.iter().map(RawExtent::decode).collect();
-                Level::Leaf { records: records.into_iter(), place: block.place }
+                Level::Leaf { records: records.into_iter(), place }
             }
         })
     }
@@ -192,9 +194,9 @@ fn descend(
     // levels fall by one with each step, so that this ends
     while let Some(fsb) = child {
         level -= 1;
-        let block = read_bmbt(source, fork, fsb)?;
-        let node = BmbtBlock::decode(&block.bytes, source.geometry(), level)
-            .map_err(|check| corrupt(check, &block.place, ""))?;
+        let block = read_bmbt(source, fork, fsb, level)?;
+        let node = BmbtBlock::decode(block.bytes(), source.geometry(), level)
+            .map_err(|check| corrupt(check, &place_of(source, &block), ""))?;
         match node {
             BmbtBlock::Node { keys, pointers } => child = child_of(keys, pointers, at),
             BmbtBlock::Leaf(records) => return Ok(records.to_vec()),
@@ -209,13 +211,15 @@ fn child_of(keys: &[RawBmbtKey], pointers: &[Be64], at: FileBlock) -> Option<FsB
 }
 
 /// Reads a block of the extent btree; one that fails a check of its identity is an error.
-fn read_bmbt(source: &dyn BlockSource, fork: &Fork<'_>, fsb: FsBlock) -> Result<Block> {
+fn read_bmbt(source: &dyn BlockSource, fork: &Fork<'_>, fsb: FsBlock, level: u16) -> Result<Block> {
     if !source.geometry().is_usable_fsb(fsb) {
         let check = Check::new("bmbt", "pointer", Rule::Range);
         return Err(corrupt(check, &fork.inode.place, format!("block {fsb}")));
     }
-    let block = source.read(BlockKind::Bmbt, fork.inode.ino, &[Piece { start: fsb, count: 1 }])?;
-    block.verdict.clone().into_result()?;
+    let kind = BlockKind::Btree(BtreeKind::Bmbt);
+    let request = request_of(source.geometry(), kind, fork.inode.ino, &[Piece { start: fsb, count: 1 }])?;
+    let block = source.read(request.at_level(u32::from(level)))?;
+    demand_sound(&block)?;
     Ok(block)
 }
 

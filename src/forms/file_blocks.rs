@@ -2,7 +2,8 @@
 
 use super::extents::{Extents, find_extent};
 use super::fork::Fork;
-use super::source::{Block, BlockKind, BlockSource, Piece, corrupt};
+use super::source::{BlockSource, Piece, corrupt, read_pieces};
+use crate::buffer::{Block, BlockKind};
 use crate::error::{Check, Result, Rule};
 use crate::geometry::{FileBlock, FsBlock};
 use crate::ondisk::Extent;
@@ -19,7 +20,7 @@ pub fn read_file_block(
     count: u32,
 ) -> Result<Option<Block>> {
     let Some(pieces) = map_file_block(source, fork, at, count)? else { return Ok(None) };
-    source.read(kind, fork.inode.ino, &pieces).map(Some)
+    read_pieces(source, kind, fork.inode.ino, &pieces).map(Some)
 }
 
 /// Where `count` filesystem blocks of `fork` from `at` on lie; `None` when the first of them is not mapped.
@@ -148,7 +149,7 @@ impl<'a> MappedBlocks<'a> {
 
     /// Reads a block that this walk found.
     pub(super) fn read(&self, kind: BlockKind, pieces: &[Piece]) -> Result<Block> {
-        self.source.read(kind, self.fork.inode.ino, pieces)
+        read_pieces(self.source, kind, self.fork.inode.ino, pieces)
     }
 }
 

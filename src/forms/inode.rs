@@ -2,10 +2,10 @@
 //! (Linux `fs/xfs/libxfs/xfs_inode_buf.c`, `xfs_inode_fork.c`).
 
 use super::fork::{Fork, ForkKind};
-use super::inode_check::check_inode;
-use super::source::{BlockKind, BlockSource, Piece, outside};
-use crate::error::{Place, Result, Verdict};
-use crate::geometry::{Geometry, Ino};
+use super::source::{BlockSource, Piece, corrupt, read_pieces};
+use crate::buffer::BlockKind;
+use crate::error::{Check, Place, Result, Rule, Verdict};
+use crate::geometry::Ino;
 use crate::ondisk::dinode::flags;
 use crate::ondisk::{OnDisk, RawDinode, RawDinodeCore};
 use zerocopy::{FromZeros, IntoBytes};
@@ -79,25 +79,35 @@ impl Inode {
     /// `Io`; `Corrupt` when the number lies outside the filesystem.
     pub fn read(source: &dyn BlockSource, ino: Ino) -> Result<Self> {
         let geometry = source.geometry();
-        let nowhere = || outside("dinode", "ino", &Place { inode: Some(ino.0), ..Place::default() }, ino.to_string());
+        let place = Place { inode: Some(ino.0), ..Place::default() };
+        let nowhere = || corrupt(Check::new("dinode", "ino", Rule::Range), &place, "no such place");
         let start = geometry.ino_fsb(ino).ok_or_else(nowhere)?;
         let parts = geometry.ino_parts(ino).ok_or_else(nowhere)?;
-        let block = source.read(BlockKind::Inodes, ino, &[Piece { start, count: 1 }])?;
+        let block = read_pieces(source, BlockKind::InodeCluster, ino, &[Piece { start, count: 1 }])?;
         let at = parts.index << geometry.inodes.log;
-        let place = Place { inode: Some(ino.0), offset: Some(u64::from(at)), ..block.place };
-        let bytes = usize::try_from(at).ok().and_then(|at| block.bytes.get(at..)).ok_or_else(nowhere)?;
-        Self::decode(geometry, ino, bytes, place)
+        let bytes = usize::try_from(at).ok().and_then(|at| block.bytes().get(at..)).ok_or_else(nowhere)?;
+        Self::decode(source, ino, bytes)
     }
 
-    /// Decodes the inode at the start of `bytes`, which lie at `place`.
+    /// Decodes inode `ino`, which stands at the start of `bytes`.
     ///
     /// # Errors
     /// `Corrupt` when `bytes` are fewer than an inode has.
-    pub fn decode(geometry: &Geometry, ino: Ino, bytes: &[u8], place: Place) -> Result<Self> {
+    pub fn decode(source: &dyn BlockSource, ino: Ino, bytes: &[u8]) -> Result<Self> {
+        let geometry = source.geometry();
+        let parts = geometry.ino_parts(ino);
+        let place = Place {
+            agno: parts.map(|parts| parts.agno.0),
+            daddr: geometry.ino_fsb(ino).and_then(|fsb| geometry.fsb_daddr(fsb)).map(|daddr| daddr.0),
+            inode: Some(ino.0),
+            offset: parts.map(|parts| u64::from(parts.index) << geometry.inodes.log),
+            ..Place::default()
+        };
+        let truncated = || corrupt(Check::new("dinode", "magic", Rule::Truncated), &place, "");
         let size = usize::try_from(geometry.inodes.size).ok();
-        let bytes = size.and_then(|size| bytes.get(..size)).ok_or_else(|| outside("dinode", "ino", &place, ""))?;
-        let raw = core_of(bytes).ok_or_else(|| outside("dinode", "ino", &place, ""))?;
-        let verdict = check_inode(geometry, ino, &raw, bytes, &place);
+        let bytes = size.and_then(|size| bytes.get(..size)).ok_or_else(truncated)?;
+        let raw = core_of(bytes).ok_or_else(truncated)?;
+        let verdict = source.verify_inode(ino, bytes);
         Ok(Inode { ino, place, verdict, raw, bytes: bytes.to_vec() })
     }
 

@@ -3,11 +3,12 @@
 use super::file_blocks::MappedBlocks;
 use super::fork::ForkKind;
 use super::inode::Inode;
-use super::source::{Block, BlockKind, BlockSource, corrupt};
+use super::source::{BlockSource, corrupt, place_of};
+use crate::buffer::{Block, BlockKind};
 use crate::error::{Check, Place, Result, Rule, Verdict};
-use crate::geometry::{FileBlock, Geometry};
+use crate::geometry::FileBlock;
 use crate::ondisk::dquot::dqtype;
-use crate::ondisk::{OnDisk, RawDiskDquot, RawDquotBlock, crc};
+use crate::ondisk::{OnDisk, RawDquotBlock};
 use std::ops::ControlFlow;
 
 /// Which quota.
@@ -53,7 +54,7 @@ pub struct Dquot {
 }
 
 /// Calls `visit` for each dquot of the quota file `inode` in order of the ids, and for each damage in the file's
-/// mappings. Slots of zeroes, and ids whose blocks are not mapped, do not exist.
+/// mappings. Ids whose blocks are not mapped do not exist.
 ///
 /// # Errors
 /// `Corrupt` when the file's data fork cannot be decoded.
@@ -70,7 +71,7 @@ pub fn for_each_dquot(
     while let Some(next) = blocks.next() {
         let read = next.and_then(|(at, pieces)| Ok((at, blocks.read(BlockKind::Dquots, &pieces)?)));
         let flow = match read {
-            Ok((at, block)) => block_of_dquots(source.geometry(), kind, at, &block, visit),
+            Ok((at, block)) => block_of_dquots(source, kind, at, &block, visit),
             Err(error) => visit(Err(error)),
         };
         if flow.is_break() {
@@ -81,63 +82,35 @@ pub fn for_each_dquot(
 }
 
 fn block_of_dquots(
-    geometry: &Geometry,
+    source: &dyn BlockSource,
     kind: QuotaKind,
     at: FileBlock,
     block: &Block,
     visit: &mut dyn FnMut(Result<Dquot>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let per_block = usize::try_from(geometry.quota.dquots_per_block).unwrap_or(0);
-    let Some((slots, _)) = RawDquotBlock::prefix_slice(&block.bytes, per_block) else {
-        return visit(Err(corrupt(Check::new("dqblk", "magic", Rule::Truncated), &block.place, "")));
+    let count = source.geometry().quota.dquots_per_block;
+    let slots = usize::try_from(count).ok().and_then(|count| RawDquotBlock::prefix_slice(block.bytes(), count));
+    let block_place = place_of(source, block);
+    let Some((slots, _)) = slots else {
+        return visit(Err(corrupt(Check::new("dquot", "magic", Rule::Truncated), &block_place, "")));
     };
-    let first = at.0.saturating_mul(u64::from(geometry.quota.dquots_per_block));
+    let first = at.0.saturating_mul(u64::from(count));
     for (raw, (id, offset)) in slots.iter().zip((first..).zip((0u64..).step_by(RawDquotBlock::SIZE))) {
         let Ok(id) = u32::try_from(id) else { break };
-        if zerocopy::IntoBytes::as_bytes(raw).iter().all(|&byte| byte == 0) {
-            continue;
+        let place = Place { offset: Some(offset), ..block_place.clone() };
+        let mut verdict = Verdict::new();
+        for failure in block.verdict().failures().iter().filter(|failure| failure.place.offset == place.offset) {
+            verdict.fail(failure.check, failure.place.clone(), failure.detail.clone());
         }
-        let place = Place { offset: Some(offset), ..block.place.clone() };
-        let verdict = check_dquot(geometry, kind, id, raw, &place);
+        // what only the place in the file tells
+        if raw.diskdq.dqtype & dqtype::REC_MASK != kind.dqtype() {
+            let detail = format!("{:#x}", raw.diskdq.dqtype);
+            verdict.fail(Check::new("dquot", "type", Rule::Mismatch), place.clone(), detail);
+        }
+        if raw.diskdq.id.get() != id {
+            verdict.fail(Check::new("dquot", "id", Rule::Address), place, raw.diskdq.id.to_string());
+        }
         visit(Ok(Dquot { id, raw: *raw, verdict }))?;
     }
     ControlFlow::Continue(())
-}
-
-/// The checks of a slot (Linux `xfs_dquot_verify`, `xfs_dqblk_verify`).
-fn check_dquot(geometry: &Geometry, kind: QuotaKind, id: u32, raw: &RawDquotBlock, place: &Place) -> Verdict {
-    let mut verdict = Verdict::new();
-    let mut require = |holds: bool, field, rule, found: u64| {
-        if !holds {
-            verdict.fail(Check::new("dquot", field, rule), place.clone(), format!("{found:#x}"));
-        }
-    };
-    let dq = &raw.diskdq;
-    let features = &geometry.features;
-    require(dq.magic.get() == RawDiskDquot::MAGIC, "magic", Rule::Magic, u64::from(dq.magic.get()));
-    require(dq.version == RawDiskDquot::VERSION, "version", Rule::Version, u64::from(dq.version));
-    if features.has_crc() {
-        let bytes = zerocopy::IntoBytes::as_bytes(raw);
-        require(crc::matches(bytes, RawDquotBlock::CRC_OFFSET), "crc", Rule::Crc, u64::from(raw.crc.get()));
-        require(raw.uuid == geometry.meta_uuid, "uuid", Rule::Uuid, 0);
-    }
-    let found = u64::from(dq.dqtype);
-    require(dq.dqtype & !(dqtype::REC_MASK | dqtype::BIGTIME) == 0, "dqtype", Rule::Flags, found);
-    require(dq.dqtype & dqtype::REC_MASK == kind.dqtype(), "dqtype", Rule::Mismatch, found);
-    // the defaults of id 0 have no timers
-    let bigtime = dq.dqtype & dqtype::BIGTIME == 0 || features.has_bigtime() && id != 0;
-    require(bigtime, "dqtype", Rule::Flags, found);
-    require(dq.id.get() == id, "id", Rule::Address, u64::from(dq.id.get()));
-    if id != 0 {
-        let over = |soft: u64, count: u64, timer: u32| soft == 0 || count <= soft || timer != 0;
-        let pairs = [
-            ("btimer", over(dq.blk_softlimit.get(), dq.bcount.get(), dq.btimer.get())),
-            ("itimer", over(dq.ino_softlimit.get(), dq.icount.get(), dq.itimer.get())),
-            ("rtbtimer", over(dq.rtb_softlimit.get(), dq.rtbcount.get(), dq.rtbtimer.get())),
-        ];
-        for (field, holds) in pairs {
-            require(holds, field, Rule::Mismatch, 0);
-        }
-    }
-    verdict
 }

@@ -3,8 +3,9 @@
 use super::file_blocks::MappedBlocks;
 use super::fork::ForkKind;
 use super::inode::Inode;
-use super::source::{Block, BlockKind, BlockSource};
-use crate::error::{Error, Result};
+use super::source::{BlockSource, damage_of};
+use crate::buffer::{Block, BlockKind};
+use crate::error::Result;
 use crate::geometry::FileBlock;
 use crate::ondisk::rt::RtWordForm;
 use std::ops::ControlFlow;
@@ -68,11 +69,11 @@ fn show_words(
     form: RtWordForm,
     visit: &mut dyn FnMut(Result<RtWords>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    for failure in block.verdict.failures() {
-        visit(Err(Error::Corrupt(Box::new(failure.clone()))))?;
+    for error in damage_of(block) {
+        visit(Err(error))?;
     }
-    let count = form.words_per_block(block.bytes.len());
-    let words = (0..count).map_while(|index| form.word(&block.bytes, index)).collect();
+    let count = form.words_per_block(block.bytes().len());
+    let words = (0..count).map_while(|index| form.word(block.bytes(), index)).collect();
     let first = at.0.saturating_mul(u64::try_from(count).unwrap_or(0));
     visit(Ok(RtWords { first, words }))
 }

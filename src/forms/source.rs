@@ -1,45 +1,8 @@
 //! Where the walkers get their blocks from.
 
+use crate::buffer::{Block, BlockCache, BlockKind, Fragment, Request};
 use crate::error::{Check, Corruption, Error, Place, Result, Rule, Verdict};
 use crate::geometry::{FsBlock, Geometry, Ino};
-
-/// What a block is read as; this decides how its identity is verified.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BlockKind {
-    /// A filesystem block of inodes, each of which has an identity of its own.
-    Inodes,
-    /// A block of the extent btree.
-    Bmbt,
-    /// Entries of a directory: a data block, or the only block.
-    DirData,
-    /// A leaf or an inner node of a directory.
-    DirIndex,
-    /// The free index of a directory.
-    DirFree,
-    /// A leaf or an inner node of attributes.
-    AttrIndex,
-    /// One filesystem block of a remote attribute value.
-    AttrRemote,
-    /// A piece of a symbolic link's target.
-    Symlink,
-    /// Dquots, each of which has an identity of its own.
-    Dquots,
-    /// The realtime bitmap.
-    RtBitmap,
-    /// The realtime summary.
-    RtSummary,
-}
-
-/// A block as it was read, and what its identity is worth.
-#[derive(Clone, Debug)]
-pub struct Block {
-    /// Its bytes: of all pieces, in their order.
-    pub bytes: Vec<u8>,
-    /// Which of the checks of its identity it failed: magic number, CRC, UUID, owner, own address, LSN.
-    pub verdict: Verdict,
-    /// Where its first piece lies.
-    pub place: Place,
-}
 
 /// A run of filesystem blocks on the data device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,27 +13,71 @@ pub struct Piece {
     pub count: u32,
 }
 
-/// Something that reads blocks of a filesystem and verifies their identity. The filesystem may be damaged, and its
-/// geometry wrong.
+/// Something that reads verified blocks of a filesystem: a cache, or what lies over one. The filesystem may be
+/// damaged, and its geometry wrong.
 pub trait BlockSource {
     /// The geometry.
     fn geometry(&self) -> &Geometry;
 
-    /// Reads the blocks of `pieces` as one block of `kind` that belongs to inode `owner`.
-    ///
-    /// A block that fails a check is returned with its verdict: what to do with it is the caller's choice.
+    /// The block that `request` asks for, with every check that it fails: what to do with it is the caller's choice.
     ///
     /// # Errors
-    /// `Io`; `Corrupt` when a piece lies outside the filesystem.
-    fn read(&self, kind: BlockKind, owner: Ino, pieces: &[Piece]) -> Result<Block>;
+    /// `Io`; `Usage` for a request that cannot be met.
+    fn read(&self, request: Request) -> Result<Block>;
+
+    /// Every check that `bytes`, as long as an inode, fail as inode `ino`.
+    fn verify_inode(&self, ino: Ino, bytes: &[u8]) -> Verdict;
+}
+
+impl BlockSource for BlockCache {
+    fn geometry(&self) -> &Geometry {
+        BlockCache::geometry(self)
+    }
+
+    fn read(&self, request: Request) -> Result<Block> {
+        BlockCache::read(self, request)
+    }
+
+    fn verify_inode(&self, ino: Ino, bytes: &[u8]) -> Verdict {
+        self.verifier().verify_inode(ino, bytes)
+    }
+}
+
+/// Reads the blocks of `pieces` as one block of `kind` that belongs to inode `owner`.
+pub(super) fn read_pieces(source: &dyn BlockSource, kind: BlockKind, owner: Ino, pieces: &[Piece]) -> Result<Block> {
+    source.read(request_of(source.geometry(), kind, owner, pieces)?)
+}
+
+/// The request for it.
+pub(super) fn request_of(geometry: &Geometry, kind: BlockKind, owner: Ino, pieces: &[Piece]) -> Result<Request> {
+    let fragment = |piece: &Piece| {
+        let daddr = geometry.fsb_daddr(piece.start)?;
+        Some(Fragment { daddr, len: piece.count.checked_mul(geometry.blocksize)? })
+    };
+    let fragments: Option<Vec<_>> = pieces.iter().map(fragment).collect();
+    let place = Place { inode: Some(owner.0), ..Place::default() };
+    let fragments = fragments.ok_or_else(|| {
+        corrupt(Check::new("bmbt_rec", "startblock", Rule::Range), &place, format!("{pieces:?} outside the filesystem"))
+    })?;
+    Ok(Request::of_fragments(kind, fragments).of_inode(owner))
+}
+
+/// Where `block` lies.
+pub(super) fn place_of(source: &dyn BlockSource, block: &Block) -> Place {
+    block.request().place(source.geometry())
+}
+
+/// The first check that `block` fails, as an error.
+pub(super) fn demand_sound(block: &Block) -> Result<()> {
+    if block.verdict().is_sound() { Ok(()) } else { block.verdict().clone().into_result() }
+}
+
+/// Every check that `block` fails, as errors.
+pub(super) fn damage_of(block: &Block) -> impl Iterator<Item = Error> + '_ {
+    block.verdict().failures().iter().map(|failure| Error::Corrupt(Box::new(failure.clone())))
 }
 
 /// A failed check at `place`, with what was found.
 pub(super) fn corrupt(check: Check, place: &Place, detail: impl Into<String>) -> Error {
     Error::Corrupt(Box::new(Corruption { check, place: place.clone(), detail: detail.into() }))
-}
-
-/// The same for a block that cannot be read because it lies nowhere.
-pub(super) fn outside(structure: &'static str, field: &'static str, place: &Place, what: impl Into<String>) -> Error {
-    corrupt(Check::new(structure, field, Rule::Range), place, what)
 }

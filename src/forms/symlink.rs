@@ -2,7 +2,8 @@
 
 use super::fork::{ForkForm, ForkKind};
 use super::inode::{FileType, Inode};
-use super::source::{Block, BlockKind, BlockSource, Piece, corrupt};
+use super::source::{BlockSource, Piece, corrupt, demand_sound, place_of, read_pieces};
+use crate::buffer::{Block, BlockKind};
 use crate::error::{Check, Error, Result, Rule};
 use crate::geometry::FsBlock;
 use crate::ondisk::OnDisk;
@@ -33,7 +34,7 @@ pub fn read_symlink(source: &dyn BlockSource, inode: &Inode) -> Result<Vec<u8>> 
                     break;
                 }
                 let pieces = [Piece { start: FsBlock(extent.startblock), count: extent.blockcount.min(most(source)) }];
-                let block = source.read(BlockKind::Symlink, inode.ino, &pieces)?;
+                let block = read_pieces(source, BlockKind::Symlink, inode.ino, &pieces)?;
                 piece(source, &block, size, &mut target)?;
             }
             target
@@ -55,14 +56,14 @@ fn most(source: &dyn BlockSource) -> u32 {
 
 /// Appends what `block` has of a target of `size` bytes. Each extent has one header, in version 5.
 fn piece(source: &dyn BlockSource, block: &Block, size: usize, target: &mut Vec<u8>) -> Result<()> {
-    let failed = |field, rule| corrupt(Check::new("symlink", field, rule), &block.place, "");
+    let failed = |field, rule| corrupt(Check::new("symlink", field, rule), &place_of(source, block), "");
     let left = size - target.len();
     if !source.geometry().features.has_crc() {
-        target.extend_from_slice(&block.bytes[..left.min(block.bytes.len())]);
+        target.extend_from_slice(&block.bytes()[..left.min(block.bytes().len())]);
         return Ok(());
     }
-    block.verdict.clone().into_result()?;
-    let (header, bytes) = RawDsymlinkHdr::prefix(&block.bytes).ok_or_else(|| failed("magic", Rule::Truncated))?;
+    demand_sound(block)?;
+    let (header, bytes) = RawDsymlinkHdr::prefix(block.bytes()).ok_or_else(|| failed("magic", Rule::Truncated))?;
     let wanted = left.min(bytes.len());
     if usize::try_from(header.offset.get()).ok() != Some(target.len()) {
         return Err(failed("offset", Rule::Mismatch));
