@@ -48,6 +48,17 @@ pub enum Primary {
     Unreadable(Error),
 }
 
+impl Primary {
+    /// What is wrong with it, in words; empty when it is sound.
+    pub fn damage(&self) -> Vec<String> {
+        match self {
+            Primary::Sound => Vec::new(),
+            Primary::Damaged(verdict) => verdict.failures().iter().map(ToString::to_string).collect(),
+            Primary::Unreadable(error) => vec![error.to_string()],
+        }
+    }
+}
+
 /// A superblock, and where it was found.
 #[derive(Debug)]
 pub struct FoundSuperblock {
@@ -170,6 +181,7 @@ impl Search<'_> {
     /// A copy that starts in `range`, at a multiple of 512 bytes. Looks closely at no more than `candidates`.
     fn within(&self, range: ByteRange, candidates: &mut u32) -> Option<Copy> {
         let range = range.intersection(ByteRange { start: 0, len: self.device.len() })?;
+        range.intersection(self.device.next_allocated(range.start).ok()??)?;
         let mut bytes = vec![0; usize::try_from(range.len).ok()?];
         self.device.read_at(range.start, &mut bytes).ok()?;
         let magic = RawSuperblock::MAGIC.to_be_bytes();

@@ -5,11 +5,11 @@
 //! label, UUID, stripe geometry, bits that a feature sets on first use) need not.
 
 use super::report::{Disagreement, Secondaries};
+use crate::buffer::read_superblock;
 use crate::device::Device;
-use crate::error::{Check, Place, Rule, Verdict};
-use crate::geometry::{AgNumber, Daddr, Geometry, SuperblockContext, check_superblock};
+use crate::geometry::{AgNumber, Daddr, Geometry};
 use crate::ondisk::feature_bits::{features2, incompat, versionnum};
-use crate::ondisk::{OnDisk, RawSuperblock, crc};
+use crate::ondisk::{OnDisk, RawSuperblock};
 use zerocopy::IntoBytes;
 
 /// Superblocks that are compared at most: enough for 4 PiB in groups of 1 TiB, and soon read.
@@ -65,27 +65,20 @@ pub(super) fn compare(device: &dyn Device, sb: &RawSuperblock, geometry: &Geomet
 /// What is wrong with the superblock of `agno`; `None` if nothing is.
 fn compare_one(device: &dyn Device, sb: &RawSuperblock, geometry: &Geometry, agno: AgNumber) -> Option<Disagreement> {
     let offset = geometry.ag_header_daddr(agno, 0).and_then(|daddr: Daddr| geometry.daddr_offset(daddr));
-    let mut sector = vec![0; geometry.sectsize as usize];
-    let read = offset.map(|offset| device.read_at(offset, &mut sector));
-    let damage_of_read = match read {
-        Some(Ok(())) => None,
-        Some(Err(error)) => Some(error.to_string()),
-        None => Some("lies outside the filesystem".to_owned()),
+    let read = offset.map(|offset| read_superblock(device, offset, agno));
+    let (copy, verdict) = match read {
+        Some(Ok(read)) => (read.sb, read.verdict),
+        Some(Err(error)) => return Some(unreadable(agno, error.to_string())),
+        None => return Some(unreadable(agno, "lies outside the filesystem".to_owned())),
     };
-    if let Some(damage) = damage_of_read {
-        return Some(Disagreement { group: agno.0, fields: Vec::new(), damage: vec![damage] });
-    }
-    let (copy, _) = RawSuperblock::prefix(&sector)?;
-    let mut verdict = Verdict::new();
-    if copy.is_v5() && !crc::matches(&sector, RawSuperblock::CRC_OFFSET) {
-        let place = Place { agno: Some(agno.0), ..Place::default() };
-        verdict.fail(Check::new("sb", "crc", Rule::Crc), place, "");
-    }
-    verdict.append(check_superblock(copy, SuperblockContext { agno, external_log: None }));
-    let fields = differing_fields(sb, copy);
+    let fields = differing_fields(sb, &copy);
     let damage: Vec<String> = verdict.failures().iter().map(ToString::to_string).collect();
     let sound = fields.is_empty() && damage.is_empty();
     (!sound).then_some(Disagreement { group: agno.0, fields, damage })
+}
+
+fn unreadable(agno: AgNumber, damage: String) -> Disagreement {
+    Disagreement { group: agno.0, fields: Vec::new(), damage: vec![damage] }
 }
 
 /// Fields of two superblocks that must be equal and are not.

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::copies;
-use super::locate::{Located, locate};
 use super::readable::{feature_names, readable_by};
 use super::report::*;
+use crate::buffer::{FoundSuperblock, SearchEffort, find_superblock};
 use crate::device::Device;
 use crate::error::Result;
 use crate::geometry::{Geometry, QuotaGeometry};
@@ -35,8 +35,8 @@ pub struct Subject<'a> {
 /// `Io` when the superblock cannot be read; `Corrupt` when neither it nor a copy of it is sound. Damage elsewhere is part of
 /// the report.
 pub fn inspect(subject: &Subject<'_>) -> Result<Report> {
-    let located = locate(subject.data)?;
-    let Located { sb, geometry, group, offset, primary } = &located;
+    let found = find_superblock(subject.data, SearchEffort::Guesses)?;
+    let FoundSuperblock { sb, geometry, agno: group, offset, primary, .. } = &found;
     let log = log_shape(subject, geometry, sb);
     let unknown = geometry.features.unknown();
     let features = feature_names(geometry);
@@ -44,11 +44,7 @@ pub fn inspect(subject: &Subject<'_>) -> Result<Report> {
         format: Report::FORMAT,
         name: subject.name.clone(),
         mounted_on: subject.mounted_on.clone(),
-        superblock: SuperblockSource {
-            group: group.0,
-            offset: *offset,
-            damage: primary.failures().iter().map(ToString::to_string).collect(),
-        },
+        superblock: SuperblockSource { group: group.0, offset: *offset, damage: primary.damage() },
         label: label_text(&geometry.label),
         uuid: uuid_text(&geometry.uuid),
         meta_uuid: uuid_text(&geometry.meta_uuid),

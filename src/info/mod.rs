@@ -5,7 +5,6 @@
 
 mod copies;
 mod inspect;
-mod locate;
 mod readable;
 mod report;
 mod text;
