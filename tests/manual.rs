@@ -65,8 +65,10 @@ fn the_page_has_every_option_with_its_help() {
             }
             let help =
                 argument.get_help().unwrap_or_else(|| panic!("{}: {} has no help", tool.name, argument.get_id()));
-            // The page has the long help where there is one; that begins with the short one.
-            assert!(options.contains(&plain(&help.to_string())), "{}: {help}", tool.name);
+            // The page has the long help where there is one; that begins with the short one. clap's own words for
+            // its help option depend on which is shown.
+            let same = argument.get_id() == "help" || options.contains(&plain(&help.to_string()));
+            assert!(same, "{}: {help}", tool.name);
             let first = spellings(argument).into_iter().next();
             let name = first.unwrap_or_else(|| argument.get_value_names().unwrap_or_default()[0].to_string());
             assert!(synopsis.contains(&name), "{}: {name} is not in the synopsis", tool.name);
