@@ -1,0 +1,44 @@
+//! What all tools have in common.
+
+mod suite;
+
+use std::path::Path;
+use std::process::Command;
+
+use suite::Tool;
+
+const MKFS: Tool = Tool {
+    binary: env!("CARGO_BIN_EXE_xfskit-mkfs"),
+    name: "xfskit-mkfs",
+    // As with mkfs.xfs, whatever goes wrong ends with 1.
+    usage_error: 1,
+    reading: &["-N", "-f"],
+};
+
+const INFO: Tool =
+    Tool { binary: env!("CARGO_BIN_EXE_xfskit-info"), name: "xfskit-info", usage_error: 2, reading: &[] };
+
+/// A filesystem to read.
+fn image(path: &Path) {
+    let status = Command::new(MKFS.binary).args(["-q", "--size", "300m"]).arg(path).status();
+    assert!(status.is_ok_and(|status| status.success()), "no image could be made");
+}
+
+mod mkfs {
+    use super::{MKFS, image};
+    use crate::common_checks;
+    common_checks!(MKFS, image);
+}
+
+mod info {
+    use super::{INFO, image};
+    use crate::common_checks;
+    common_checks!(INFO, image);
+}
+
+/// Every binary of the package is in the list above.
+#[test]
+fn no_tool_is_left_out() {
+    let names: Vec<_> = xfskit::cli::manual::TOOLS.iter().map(|tool| tool.name).collect();
+    assert_eq!(names, [MKFS.name, INFO.name]);
+}
