@@ -80,7 +80,7 @@ fn fork_offset(shape: &Shape, inode: &Inode, bytes: usize) -> u8 {
     let data = match &inode.data {
         Data::Local(local) => local.len(),
         Data::Extents(extents) => extents.len() * crate::ondisk::RawExtent::SIZE,
-        Data::MetaBtree(_) => 0,
+        Data::Btree { .. } | Data::MetaBtree(_) => 0,
     };
     let least = data.max(root_bytes(SMALLEST_ROOT)).div_ceil(8);
     let most = (area - root_bytes(SMALLEST_ROOT)) >> 3;
@@ -106,6 +106,14 @@ fn default_fork_offset(shape: &Shape) -> u8 {
 pub(super) fn literal_area(shape: &Shape) -> usize {
     let head = if shape.layout.features.crc { RawDinode::SIZE } else { RawDinodeCore::SIZE };
     usize::try_from(shape.layout.inode.bytes()).expect("invariant: 2 KiB at most") - head
+}
+
+/// Bytes of the data fork of an inode whose attribute fork begins at `forkoff`.
+pub(super) fn data_room(shape: &Shape, forkoff: u8) -> usize {
+    match forkoff {
+        0 => literal_area(shape),
+        units => usize::from(units) << 3,
+    }
 }
 
 /// Bytes of the root of an extent btree with `pointers` pointers.

@@ -5,10 +5,11 @@
 use zerocopy::IntoBytes;
 
 use crate::error::{Error, Result};
-use crate::geometry::Ino;
+use crate::geometry::{FsBlock, Ino};
+use crate::mkfs::write::attribute::data_room;
 use crate::mkfs::write::shape::Shape;
 use crate::ondisk::dinode::{flags2, format};
-use crate::ondisk::{Extent, OnDisk, RawDinode, RawDinodeCore, Timestamp, crc};
+use crate::ondisk::{Extent, OnDisk, RawBmbtKey, RawBmdrRoot, RawDinode, RawDinodeCore, Timestamp, crc};
 
 /// File types in the mode of an inode.
 pub(super) mod mode {
@@ -27,8 +28,25 @@ pub(super) enum Data {
     Local(Vec<u8>),
     /// Extents.
     Extents(Vec<Extent>),
+    /// More extents, listed in a block.
+    Btree {
+        /// The extents.
+        extents: Vec<Extent>,
+        /// The block that lists them, the only one of the btree.
+        leaf: FsBlock,
+    },
     /// The root of a btree of realtime metadata.
     MetaBtree(Vec<u8>),
+}
+
+impl Data {
+    /// The extents, if it has any.
+    pub fn extents(&self) -> Option<&[Extent]> {
+        match self {
+            Data::Extents(extents) | Data::Btree { extents, .. } => Some(extents),
+            Data::Local(_) | Data::MetaBtree(_) => None,
+        }
+    }
 }
 
 /// Attribute fork.
@@ -147,6 +165,17 @@ impl Inode {
                     put(area, index * raw.as_bytes().len(), raw.as_bytes())?;
                 }
             }
+            Data::Btree { extents, leaf } => {
+                let first = extents.first().ok_or_else(unfit)?;
+                let root = RawBmdrRoot { level: 1.into(), numrecs: 1.into() };
+                let key = RawBmbtKey { startoff: first.startoff.into() };
+                put(area, 0, root.as_bytes())?;
+                put(area, RawBmdrRoot::SIZE, key.as_bytes())?;
+                // the pointers follow all keys that the fork has room for
+                let entries =
+                    (data_room(shape, self.forkoff) - RawBmdrRoot::SIZE) / (RawBmbtKey::SIZE + size_of::<u64>());
+                put(area, RawBmdrRoot::SIZE + entries * RawBmbtKey::SIZE, &leaf.0.to_be_bytes())?;
+            }
         }
         if let Attributes::Local(local) = &self.attributes {
             put(area, usize::from(self.forkoff) << 3, local)?;
@@ -165,6 +194,7 @@ impl Inode {
         core.format = match self.data {
             Data::Local(_) => format::LOCAL,
             Data::Extents(_) => format::EXTENTS,
+            Data::Btree { .. } => format::BTREE,
             Data::MetaBtree(_) => format::META_BTREE,
         };
         core.metatype.set(self.metatype);
@@ -176,10 +206,8 @@ impl Inode {
         core.size.set(self.size);
         core.nblocks.set(self.nblocks);
         core.extsize.set(self.extsize);
-        let extents = match &self.data {
-            Data::Extents(extents) => u32::try_from(extents.len()).map_err(|_| unfit())?,
-            Data::Local(_) | Data::MetaBtree(_) => 0,
-        };
+        let extents = self.data.extents().map_or(0, <[Extent]>::len);
+        let extents = u32::try_from(extents).map_err(|_| unfit())?;
         if self.flags2 & flags2::NREXT64 != 0 {
             core.big_nextents.set(u64::from(extents));
             core.nextents.set(0);

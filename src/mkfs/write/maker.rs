@@ -8,7 +8,7 @@ use crate::mkfs::write::blocks::Blocks;
 use crate::mkfs::write::group::Group;
 use crate::mkfs::write::inode::Inode;
 use crate::mkfs::write::shape::Shape;
-use crate::mkfs::write::space::Request;
+use crate::mkfs::write::space::{Extent, Owner, Request};
 use crate::mkfs::write::superblock::Progress;
 
 /// The filesystem while it is made.
@@ -23,12 +23,21 @@ pub(super) struct Maker<'a> {
     pub blocks: Blocks<'a>,
     /// What the superblock will say.
     pub progress: Progress,
+    /// Extents of the present transaction that are not yet in the reverse mappings: group, extent, owner.
+    pub unmapped: Vec<(u32, Extent, Owner)>,
 }
 
 impl<'a> Maker<'a> {
     /// Starts with empty groups.
     pub fn new(shape: &'a Shape, data: &'a dyn Device) -> Self {
-        Maker { shape, data, groups: BTreeMap::new(), blocks: Blocks::new(data), progress: Progress::begin(shape) }
+        Maker {
+            shape,
+            data,
+            groups: BTreeMap::new(),
+            blocks: Blocks::new(data),
+            progress: Progress::begin(shape),
+            unmapped: Vec::new(),
+        }
     }
 
     /// Group `agno` in its present state.
@@ -67,7 +76,9 @@ impl<'a> Maker<'a> {
         let bytes = u64::from(shape.layout.inode.bytes());
         let offset = shape.offset(agno, 0) + u64::from(agino) * bytes;
         let len = usize::try_from(bytes).expect("invariant: 2 KiB at most");
-        inode.flush(shape, self.blocks.get(offset, len)?)
+        self.put_extent_leaf(inode)?;
+        inode.flush(shape, self.blocks.get(offset, len)?)?;
+        self.map_extents()
     }
 }
 

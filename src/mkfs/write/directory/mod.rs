@@ -3,6 +3,7 @@
 
 mod block;
 mod data;
+mod free;
 mod leaf;
 mod node;
 mod short;
@@ -10,7 +11,7 @@ mod tree;
 
 use crate::error::{Error, Result};
 use crate::geometry::{FsBlock, Ino};
-use crate::mkfs::write::inode::{Data, Inode};
+use crate::mkfs::write::inode::Inode;
 use crate::mkfs::write::maker::Maker;
 use crate::ondisk::dir_data::ftype;
 use crate::ondisk::dir_leaf::SPACE_SIZE;
@@ -23,6 +24,8 @@ pub(super) struct Directory {
     /// The directory that holds it.
     parent: Ino,
     form: Form,
+    /// Blocks of the index of free space.
+    free_blocks: usize,
 }
 
 /// In which form a directory is stored.
@@ -34,7 +37,7 @@ enum Form {
     /// In data blocks, with one leaf.
     Leaf,
     /// In data blocks, with a hash btree.
-    Node(tree::Tree),
+    Node,
 }
 
 /// An entry that is added.
@@ -59,7 +62,7 @@ impl Directory {
     /// An empty directory in `parent`.
     pub fn new(mut inode: Inode, parent: Ino) -> Result<Self> {
         short::store(&mut inode, parent, &[], false)?;
-        Ok(Directory { inode, parent, form: Form::Short(Vec::new()) })
+        Ok(Directory { inode, parent, form: Form::Short(Vec::new()), free_blocks: 0 })
     }
 }
 
@@ -124,7 +127,7 @@ impl Maker<'_> {
 
     /// Byte of the data device where block `offset` of a file lies.
     fn file_byte(&self, inode: &Inode, offset: u64) -> Result<u64> {
-        let Data::Extents(extents) = &inode.data else { return Err(damaged()) };
+        let extents = inode.data.extents().ok_or_else(damaged)?;
         let extent = extents
             .iter()
             .find(|extent| extent.startoff <= offset && offset < extent.startoff + u64::from(extent.blockcount))
@@ -148,7 +151,7 @@ impl Maker<'_> {
 
 /// The first block at or behind `lowest` that has no block of the device, up to the next extent or the end.
 fn first_unused(inode: &Inode, lowest: u64) -> Result<u64> {
-    let Data::Extents(extents) = &inode.data else { return Err(damaged()) };
+    let extents = inode.data.extents().ok_or_else(damaged)?;
     let mut at = lowest;
     for extent in extents {
         if extent.startoff <= at && at < extent.startoff + u64::from(extent.blockcount) {

@@ -3,7 +3,7 @@
 use super::{NewEntry, damaged};
 use crate::error::Result;
 use crate::geometry::Ino;
-use crate::mkfs::write::attribute::literal_area;
+use crate::mkfs::write::attribute::data_room;
 use crate::mkfs::write::inode::{Data, Inode};
 use crate::mkfs::write::shape::Shape;
 use crate::ondisk::OnDisk;
@@ -64,10 +64,7 @@ pub(super) fn add(
     }
     let offset = u16::try_from(offset).map_err(|_| damaged())?;
     entries.push(Entry { name: new.name.to_vec(), ino: new.ino, ftype: new.ftype(), offset });
-    let room = match inode.forkoff {
-        0 => literal_area(shape),
-        units => usize::from(units) << 3,
-    };
+    let room = data_room(shape, inode.forkoff);
     if encode(parent, entries, ftype)?.len() > room {
         entries.pop();
         return Ok(false);
