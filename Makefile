@@ -66,7 +66,7 @@ demo: build
 	@scripts/demo $(BUILT)
 
 test:
-	$(CARGO) test --locked
+	$(CARGO) test --locked --no-fail-fast
 
 test-full:
 	XFSKIT_FULL=1 $(CARGO) test --locked --release
@@ -80,8 +80,8 @@ oracle:
 	tests/oracle/setup
 	CI=1 $(CARGO) test --locked --release --test oracle -- --nocapture
 
-bench:
-	$(CARGO) bench --locked
+bench: build
+	benches/mkfs $(BUILT)/xfskit-mkfs
 
 SECONDS ?= 60
 fuzz:
