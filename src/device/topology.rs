@@ -30,6 +30,8 @@ pub struct Topology {
     pub rotational: bool,
     /// Whether the device can be mapped into memory directly.
     pub dax: bool,
+    /// Sizes of writes that are never torn, whatever happens, smallest and largest, in bytes; 0 if none is.
+    pub untorn_write: (u64, u64),
     /// The zones of a zoned device.
     pub zones: Option<Zones>,
 }
@@ -76,6 +78,7 @@ impl Topology {
             alignment_offset: 0,
             rotational: true,
             dax: false,
+            untorn_write: (0, 0),
             zones: None,
         }
     }
@@ -90,6 +93,10 @@ impl Topology {
             alignment_offset: number_in(&folder.join("alignment_offset")).unwrap_or(0),
             rotational: number_in::<u8>(&queue.join("rotational")) != Some(0),
             dax: number_in::<u8>(&queue.join("dax")) == Some(1),
+            untorn_write: (
+                number_in(&queue.join("atomic_write_unit_min_bytes")).unwrap_or(0),
+                number_in(&queue.join("atomic_write_unit_max_bytes")).unwrap_or(0),
+            ),
             zones: None,
         }
     }

@@ -1,5 +1,6 @@
 //! What must be known of the devices before a layout can be chosen.
 
+use super::layout::PowerSize;
 use crate::device::{SectorSize, Topology, Zones};
 
 /// Kind of the thing that a name stands for.
@@ -36,6 +37,7 @@ impl DeviceFacts {
             alignment_offset: 0,
             rotational: true,
             dax: false,
+            untorn_write: (0, 0),
             zones: None,
         };
         DeviceFacts { name: name.to_string(), kind, bytes, topology }
@@ -44,6 +46,12 @@ impl DeviceFacts {
     /// Its sector sizes.
     pub fn sector(&self) -> SectorSize {
         self.topology.sector_size
+    }
+
+    /// Smallest and largest write that is never torn, in bytes, if a block is among them; else 0.
+    pub(super) fn untorn_write(&self, block: PowerSize) -> (u64, u64) {
+        let (min, max) = self.topology.untorn_write;
+        if (min..=max).contains(&u64::from(block.bytes())) { (min, max) } else { (0, 0) }
     }
 
     /// Stripe unit and width in units of 512 bytes; 0 where it has none.

@@ -234,7 +234,8 @@ pub(super) fn spread(
 
 /// Rounds the groups to whole stripe units, and sees to it that they do not all begin on the same disk.
 fn align(context: &mut Context, sizes: &Sizes, stripes: &Stripes, atomic_write: u64, groups: &mut Groups) {
-    let mut unit = u64::from(stripes.unit);
+    let (_, untorn) = context.devices.data.untorn_write(sizes.block);
+    let mut unit = u64::from(stripes.unit).max(sizes.blocks_in(untorn));
     if atomic_write < groups.agblocks {
         unit = unit.max(atomic_write);
     }

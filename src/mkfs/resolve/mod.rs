@@ -17,3 +17,6 @@ mod zones;
 pub use data::usual_imax_pct;
 pub use features::Defaults;
 pub use stages::{Environment, Resolved, resolve};
+
+#[cfg(test)]
+mod tests;

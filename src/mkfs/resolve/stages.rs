@@ -103,7 +103,7 @@ pub fn resolve(
     } else {
         realtime::groups(&context, &sizes, &choice, groups.blocks, &mut realtime)?;
     }
-    stripe::check_atomic_write(&sizes, atomic_write, groups.agblocks, realtime.group_blocks)?;
+    stripe::check_atomic_write(&context, &sizes, atomic_write, groups.agblocks, realtime.group_blocks)?;
     let imax_pct = data::imax_pct(&context, &sizes, groups.blocks);
     let inputs = LogInputs { sizes: &sizes, choice: &choice, groups, stripes, realtime: &realtime, atomic_write };
     let log = log::resolve(&context, &inputs, log_space)?;

@@ -4,6 +4,7 @@ use super::features::Choice;
 use super::sectors::Sizes;
 use super::stages::{Context, usage};
 use crate::error::Result;
+use crate::mkfs::devices::DeviceFacts;
 use crate::mkfs::suboptions::Key;
 
 /// The largest buffer of the log, in bytes, and with it the largest stripe unit.
@@ -191,9 +192,20 @@ pub(super) fn atomic_write(context: &Context, sizes: &Sizes) -> Result<u64> {
     Ok(sizes.blocks_in(bytes))
 }
 
-/// A group must be able to hold the largest untorn write.
-pub(super) fn check_atomic_write(sizes: &Sizes, blocks: u64, agblocks: u64, group_blocks: u64) -> Result<()> {
-    let largest = agblocks.max(group_blocks);
+/// A group must be able to hold the largest untorn write, in whole units where the device writes without tearing.
+pub(super) fn check_atomic_write(
+    context: &Context,
+    sizes: &Sizes,
+    blocks: u64,
+    agblocks: u64,
+    group_blocks: u64,
+) -> Result<()> {
+    let devices = context.devices;
+    let limit = |facts: Option<&DeviceFacts>, group: u64| {
+        let in_hardware = facts.is_some_and(|facts| facts.untorn_write(sizes.block).0 > 0);
+        if in_hardware && group > 0 { 1 << group.trailing_zeros() } else { group }
+    };
+    let largest = limit(Some(&devices.data), agblocks).max(limit(devices.realtime.as_ref(), group_blocks));
     if blocks > largest {
         return Err(usage(format!(
             "-i max_atomic_write: larger than a group; allowed: up to {} bytes",
