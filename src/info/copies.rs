@@ -66,14 +66,14 @@ pub(super) fn compare(device: &dyn Device, sb: &RawSuperblock, geometry: &Geomet
 fn compare_one(device: &dyn Device, sb: &RawSuperblock, geometry: &Geometry, agno: AgNumber) -> Option<Disagreement> {
     let offset = geometry.ag_header_daddr(agno, 0).and_then(|daddr: Daddr| geometry.daddr_offset(daddr));
     let read = offset.map(|offset| read_superblock(device, offset, agno));
-    let (copy, verdict) = match read {
-        Some(Ok(read)) => (read.sb, read.verdict),
+    let copy = match read {
+        Some(Ok(read)) => read,
         Some(Err(error)) => return Some(unreadable(agno, error.to_string())),
         None => return Some(unreadable(agno, "lies outside the filesystem".to_owned())),
     };
-    let fields = differing_fields(sb, &copy);
-    let damage: Vec<String> = verdict.failures().iter().map(ToString::to_string).collect();
-    let sound = fields.is_empty() && damage.is_empty();
+    let fields = differing_fields(sb, &copy.sb);
+    let damage: Vec<String> = copy.verdict.failures().iter().map(ToString::to_string).collect();
+    let sound = fields.is_empty() && copy.is_plausible();
     (!sound).then_some(Disagreement { group: agno.0, fields, damage })
 }
 

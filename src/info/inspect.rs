@@ -13,6 +13,9 @@ use crate::journal::{LogArea, LogScan, LogState, scan};
 use crate::ondisk::feature_bits::qflags;
 use crate::ondisk::{RawSuperblock, RawUuid};
 
+/// Bytes of a device that are searched at most for a copy of a damaged superblock: soon read.
+const SEARCHED: u64 = 256 << 20;
+
 /// What is to be described.
 pub struct Subject<'a> {
     /// How it is to be named.
@@ -35,8 +38,8 @@ pub struct Subject<'a> {
 /// `Io` when the superblock cannot be read; `Corrupt` when neither it nor a copy of it is sound. Damage elsewhere is part of
 /// the report.
 pub fn inspect(subject: &Subject<'_>) -> Result<Report> {
-    let found = find_superblock(subject.data, SearchEffort::Guesses)?;
-    let FoundSuperblock { sb, geometry, agno: group, offset, primary, .. } = &found;
+    let found = find_superblock(subject.data, SearchEffort::Everywhere { limit: SEARCHED })?;
+    let FoundSuperblock { sb, geometry, agno: group, offset, primary, agreeing } = &found;
     let log = log_shape(subject, geometry, sb);
     let unknown = geometry.features.unknown();
     let features = feature_names(geometry);
@@ -44,7 +47,7 @@ pub fn inspect(subject: &Subject<'_>) -> Result<Report> {
         format: Report::FORMAT,
         name: subject.name.clone(),
         mounted_on: subject.mounted_on.clone(),
-        superblock: SuperblockSource { group: group.0, offset: *offset, damage: primary.damage() },
+        superblock: SuperblockSource { group: group.0, offset: *offset, agreeing: *agreeing, damage: primary.damage() },
         label: label_text(&geometry.label),
         uuid: uuid_text(&geometry.uuid),
         meta_uuid: uuid_text(&geometry.meta_uuid),

@@ -58,6 +58,8 @@ pub struct SuperblockSource {
     pub group: u32,
     /// Its offset in bytes.
     pub offset: u64,
+    /// Superblocks found to agree about the shape of the filesystem, this one included; 1 for the primary one.
+    pub agreeing: u32,
     /// What is wrong with the primary superblock; empty when it is sound.
     pub damage: Vec<String>,
 }
