@@ -3,11 +3,12 @@
 
 use super::fork::{Fork, ForkForm, ForkKind};
 use super::source::{BlockSource, Piece, corrupt, demand_sound, place_of, request_of};
+use crate::btree::{Node, SortKey};
 use crate::buffer::{Block, BlockKind};
 use crate::error::{Check, Error, Place, Result, Rule};
 use crate::geometry::{BtreeKind, FileBlock, FsBlock, Geometry, RtBlock};
 use crate::ondisk::extent::MAX_STARTOFF;
-use crate::ondisk::{Be64, Extent, OnDisk, RawBmbtKey, RawExtent, RawLongBlock, RawLongBlockV5};
+use crate::ondisk::{Extent, OnDisk, RawExtent};
 use std::collections::HashSet;
 
 /// The extents of a fork in order of the file's blocks.
@@ -30,8 +31,15 @@ pub struct Extents<'a> {
 
 /// What is left of a block on the path.
 enum Level {
-    Node { level: u16, children: std::vec::IntoIter<FsBlock> },
+    Node { level: u32, children: std::vec::IntoIter<FsBlock> },
     Leaf { records: std::vec::IntoIter<Extent>, place: Place },
+}
+
+impl Level {
+    fn of_node(node: &Node<'_>) -> Self {
+        let children: Vec<_> = node.pointers().map(FsBlock).collect();
+        Level::Node { level: node.level, children: children.into_iter() }
+    }
 }
 
 impl<'a> Extents<'a> {
@@ -48,10 +56,7 @@ impl<'a> Extents<'a> {
         };
         match fork.form {
             ForkForm::Extents(list) => walk.list = list.iter(),
-            ForkForm::Btree(root) => {
-                let children: Vec<_> = root.pointers.iter().map(|pointer| FsBlock(pointer.get())).collect();
-                walk.path.push(Level::Node { level: root.level, children: children.into_iter() });
-            }
+            ForkForm::Btree(root) => walk.path.push(Level::of_node(&root)),
             ForkForm::Device(_) | ForkForm::Local(_) | ForkForm::MetaBtree(_) => walk.done = true,
         }
         walk
@@ -82,25 +87,18 @@ impl<'a> Extents<'a> {
         }
     }
 
-    fn enter(&mut self, fsb: FsBlock, level: u16) -> Result<Level> {
+    fn enter(&mut self, fsb: FsBlock, level: u32) -> Result<Level> {
         if !self.visited.insert(fsb) {
             let check = Check::new("bmbt", "pointer", Rule::Cycle);
             return Err(corrupt(check, &self.fork.inode.place, format!("block {fsb}")));
         }
         let block = read_bmbt(self.source, &self.fork, fsb, level)?;
-        let place = place_of(self.source, &block);
-        let node = BmbtBlock::decode(block.bytes(), self.source.geometry(), level)
-            .map_err(|check| corrupt(check, &place, ""))?;
-        Ok(match node {
-            BmbtBlock::Node { pointers, .. } => {
-                let children: Vec<_> = pointers.iter().map(|pointer| FsBlock(pointer.get())).collect();
-                Level::Node { level, children: children.into_iter() }
-            }
-            BmbtBlock::Leaf(records) => {
-                let records: Vec<_> = records.iter().map(RawExtent::decode).collect();
-                Level::Leaf { records: records.into_iter(), place }
-            }
-        })
+        let node = decode_bmbt(self.source, &self.fork, &block, level)?;
+        if !node.is_leaf() {
+            return Ok(Level::of_node(&node));
+        }
+        let records: Vec<_> = node.records().filter_map(extent_of).collect();
+        Ok(Level::Leaf { records: records.into_iter(), place: place_of(self.source, &block) })
     }
 
     fn check(&mut self, extent: Extent, place: &Place) -> Result<Extent> {
@@ -169,88 +167,63 @@ fn check_extent(geometry: &Geometry, fork: &Fork<'_>, extent: &Extent) -> Option
 /// `Io`; `Corrupt` when the way down, or the extent found, fails a check.
 pub fn find_extent(source: &dyn BlockSource, fork: &Fork<'_>, at: FileBlock) -> Result<Option<Extent>> {
     let records = match fork.form {
-        ForkForm::Extents(list) => list.to_vec(),
-        ForkForm::Btree(root) => descend(source, fork, at, root.level, child_of(root.keys, root.pointers, at))?,
+        ForkForm::Extents(list) => list.iter().map(RawExtent::decode).collect(),
+        ForkForm::Btree(root) => leaf_of(source, fork, root, at)?,
         ForkForm::Device(_) | ForkForm::Local(_) | ForkForm::MetaBtree(_) => return Ok(None),
     };
-    let behind = records.partition_point(|record| record.decode().startoff <= at.0);
-    let Some(extent) = behind.checked_sub(1).and_then(|index| records.get(index)).map(RawExtent::decode) else {
-        return Ok(None);
-    };
+    let behind = records.partition_point(|record| record.startoff <= at.0);
+    let Some(extent) = behind.checked_sub(1).and_then(|index| records.get(index)).copied() else { return Ok(None) };
     if let Some((field, rule)) = check_extent(source.geometry(), fork, &extent) {
         return Err(corrupt(Check::new("bmbt_rec", field, rule), &fork.inode.place, format!("{extent:?}")));
     }
     Ok((at.0 - extent.startoff < u64::from(extent.blockcount)).then_some(extent))
 }
 
-/// The records of the leaf under `child`, which hangs from a node of `level`, that covers `at`.
-fn descend(
-    source: &dyn BlockSource,
-    fork: &Fork<'_>,
-    at: FileBlock,
-    mut level: u16,
-    mut child: Option<FsBlock>,
-) -> Result<Vec<RawExtent>> {
+/// The extents of the leaf below `root` that covers file block `at`.
+fn leaf_of(source: &dyn BlockSource, fork: &Fork<'_>, root: Node<'_>, at: FileBlock) -> Result<Vec<Extent>> {
+    let (mut level, mut child) = (root.level, child_of(&root, at));
     // levels fall by one with each step, so that this ends
-    while let Some(fsb) = child {
-        level -= 1;
+    while let (Some(fsb), Some(below)) = (child, level.checked_sub(1)) {
+        level = below;
         let block = read_bmbt(source, fork, fsb, level)?;
-        let node = BmbtBlock::decode(block.bytes(), source.geometry(), level)
-            .map_err(|check| corrupt(check, &place_of(source, &block), ""))?;
-        match node {
-            BmbtBlock::Node { keys, pointers } => child = child_of(keys, pointers, at),
-            BmbtBlock::Leaf(records) => return Ok(records.to_vec()),
+        let node = decode_bmbt(source, fork, &block, level)?;
+        if node.is_leaf() {
+            return Ok(node.records().filter_map(extent_of).collect());
         }
+        child = child_of(&node, at);
     }
     Ok(Vec::new())
 }
 
-fn child_of(keys: &[RawBmbtKey], pointers: &[Be64], at: FileBlock) -> Option<FsBlock> {
-    let behind = keys.partition_point(|key| key.startoff.get() <= at.0);
-    pointers.get(behind.checked_sub(1)?).map(|pointer| FsBlock(pointer.get()))
+/// The child of a node in which file block `at` is mapped, if it is mapped at all.
+fn child_of(node: &Node<'_>, at: FileBlock) -> Option<FsBlock> {
+    let behind = node.partition(SortKey::of_key(BtreeKind::Bmbt, &at.0.to_be_bytes()));
+    behind.checked_sub(1).map(|index| FsBlock(node.pointer(index)))
+}
+
+fn extent_of(record: &[u8]) -> Option<Extent> {
+    RawExtent::prefix(record).map(|(raw, _)| raw.decode())
+}
+
+/// A block of the extent btree that was read for `level`.
+fn decode_bmbt<'b>(source: &dyn BlockSource, fork: &Fork<'_>, block: &'b Block, level: u32) -> Result<Node<'b>> {
+    let failed = |check| corrupt(check, &place_of(source, block), "");
+    let node = Node::decode(*fork.inode.bmbt_layout(), block.bytes()).map_err(failed)?;
+    if node.level != level {
+        return Err(failed(Check::new("bmbt", "level", Rule::Mismatch)));
+    }
+    if node.count == 0 { Err(failed(Check::new("bmbt", "numrecs", Rule::Range))) } else { Ok(node) }
 }
 
 /// Reads a block of the extent btree; one that fails a check of its identity is an error.
-fn read_bmbt(source: &dyn BlockSource, fork: &Fork<'_>, fsb: FsBlock, level: u16) -> Result<Block> {
+fn read_bmbt(source: &dyn BlockSource, fork: &Fork<'_>, fsb: FsBlock, level: u32) -> Result<Block> {
     if !source.geometry().is_usable_fsb(fsb) {
         let check = Check::new("bmbt", "pointer", Rule::Range);
         return Err(corrupt(check, &fork.inode.place, format!("block {fsb}")));
     }
     let kind = BlockKind::Btree(BtreeKind::Bmbt);
     let request = request_of(source.geometry(), kind, fork.inode.ino, &[Piece { start: fsb, count: 1 }])?;
-    let block = source.read(request.at_level(u32::from(level)))?;
+    let block = source.read(request.at_level(level))?;
     demand_sound(&block)?;
     Ok(block)
-}
-
-/// A block of the extent btree.
-enum BmbtBlock<'a> {
-    Node { keys: &'a [RawBmbtKey], pointers: &'a [Be64] },
-    Leaf(&'a [RawExtent]),
-}
-
-impl<'a> BmbtBlock<'a> {
-    fn decode(bytes: &'a [u8], geometry: &Geometry, level: u16) -> std::result::Result<Self, Check> {
-        let truncated = Check::new("bmbt", "numrecs", Rule::Truncated);
-        let (header, _) = RawLongBlock::prefix(bytes).ok_or(truncated)?;
-        let header_len = if geometry.features.has_crc() { RawLongBlockV5::SIZE } else { RawLongBlock::SIZE };
-        let rest = bytes.get(header_len..).ok_or(truncated)?;
-        if header.level.get() != level {
-            return Err(Check::new("bmbt", "level", Rule::Mismatch));
-        }
-        let count = usize::from(header.numrecs.get());
-        let too_many = Check::new("bmbt", "numrecs", Rule::Count);
-        if count == 0 {
-            return Err(Check::new("bmbt", "numrecs", Rule::Range));
-        }
-        if level == 0 {
-            return RawExtent::prefix_slice(rest, count).map(|(list, _)| BmbtBlock::Leaf(list)).ok_or(too_many);
-        }
-        let capacity = rest.len() / (RawBmbtKey::SIZE + size_of::<Be64>());
-        let (keys, _) = RawBmbtKey::prefix_slice(rest, count).filter(|_| count <= capacity).ok_or(too_many)?;
-        let behind = &rest[capacity * RawBmbtKey::SIZE..];
-        let (pointers, _): (&[Be64], _) =
-            zerocopy::FromBytes::ref_from_prefix_with_elems(behind, count).map_err(|_| too_many)?;
-        Ok(BmbtBlock::Node { keys, pointers })
-    }
 }

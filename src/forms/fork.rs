@@ -6,9 +6,10 @@
 use super::extents::Extents;
 use super::inode::{FileType, Inode};
 use super::source::{BlockSource, corrupt};
+use crate::btree::Node;
 use crate::error::{Check, Result, Rule};
 use crate::ondisk::dinode::format;
-use crate::ondisk::{Be64, OnDisk, RawBmbtKey, RawBmdrRoot, RawExtent};
+use crate::ondisk::{OnDisk, RawExtent};
 
 /// Which fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,19 +20,8 @@ pub enum ForkKind {
     Attr,
 }
 
-/// Root of an extent btree, in its fork.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BmbtRoot<'a> {
-    /// Level; the children are one below.
-    pub level: u16,
-    /// First block of the file below each child.
-    pub keys: &'a [RawBmbtKey],
-    /// The children: filesystem blocks.
-    pub pointers: &'a [Be64],
-}
-
 /// What of a fork lies in the inode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum ForkForm<'a> {
     /// A device number.
     Device(u32),
@@ -40,7 +30,7 @@ pub enum ForkForm<'a> {
     /// A list of extents.
     Extents(&'a [RawExtent]),
     /// The root of an extent btree.
-    Btree(BmbtRoot<'a>),
+    Btree(Node<'a>),
     /// The root of a metadata btree, with the bytes of the fork.
     MetaBtree(&'a [u8]),
 }
@@ -73,7 +63,7 @@ impl<'a> Fork<'a> {
             ForkKind::Attr if start == 0 => return Ok(None),
             ForkKind::Attr => (&literal[start..], raw.core.aformat.to_be_bytes()[0], u64::from(raw.attr_extents())),
         };
-        let form = decode_form(bytes, format, nextents).and_then(|form| trim_local(form, inode, kind));
+        let form = decode_form(inode, bytes, format, nextents).and_then(|form| trim_local(form, inode, kind));
         match form {
             Ok(form) => Ok(Some(Fork { inode, kind, nextents, form })),
             Err(check) => Err(corrupt(check, &inode.place, format!("format {format}, {nextents} extents"))),
@@ -86,7 +76,12 @@ impl<'a> Fork<'a> {
     }
 }
 
-fn decode_form(bytes: &[u8], format: u8, nextents: u64) -> std::result::Result<ForkForm<'_>, Check> {
+fn decode_form<'a>(
+    inode: &Inode,
+    bytes: &'a [u8],
+    format: u8,
+    nextents: u64,
+) -> std::result::Result<ForkForm<'a>, Check> {
     Ok(match format {
         format::DEV => {
             let device = bytes.first_chunk().ok_or(Check::new("dinode", "format", Rule::Truncated))?;
@@ -98,29 +93,19 @@ fn decode_form(bytes: &[u8], format: u8, nextents: u64) -> std::result::Result<F
             let count = usize::try_from(nextents).map_err(|_| too_many)?;
             ForkForm::Extents(RawExtent::prefix_slice(bytes, count).ok_or(too_many)?.0)
         }
-        format::BTREE => ForkForm::Btree(decode_root(bytes)?),
+        format::BTREE => ForkForm::Btree(decode_root(inode, bytes)?),
         format::META_BTREE => ForkForm::MetaBtree(bytes),
         _ => return Err(Check::new("dinode", "format", Rule::Range)),
     })
 }
 
-/// Keys fill the space that as many keys as fit would take; the pointers stand behind that.
-fn decode_root(bytes: &[u8]) -> std::result::Result<BmbtRoot<'_>, Check> {
-    let (root, rest) = RawBmdrRoot::prefix(bytes).ok_or(Check::new("bmdr", "level", Rule::Truncated))?;
-    let capacity = rest.len() / (RawBmbtKey::SIZE + size_of::<Be64>());
-    let count = usize::from(root.numrecs.get());
-    if root.level.get() == 0 {
+/// A root is a node: the level above its children, and at least one of them.
+fn decode_root<'a>(inode: &Inode, bytes: &'a [u8]) -> std::result::Result<Node<'a>, Check> {
+    let root = Node::decode(inode.bmbt_layout().in_inode(bytes.len()), bytes)?;
+    if root.is_leaf() {
         return Err(Check::new("bmdr", "level", Rule::Range));
     }
-    if count == 0 {
-        return Err(Check::new("bmdr", "numrecs", Rule::Range));
-    }
-    let too_many = Check::new("bmdr", "numrecs", Rule::Count);
-    let (keys, _) = RawBmbtKey::prefix_slice(rest, count).filter(|_| count <= capacity).ok_or(too_many)?;
-    let behind = &rest[capacity * RawBmbtKey::SIZE..];
-    let (pointers, _): (&[Be64], _) =
-        zerocopy::FromBytes::ref_from_prefix_with_elems(behind, count).map_err(|_| too_many)?;
-    Ok(BmbtRoot { level: root.level.get(), keys, pointers })
+    if root.count == 0 { Err(Check::new("bmdr", "numrecs", Rule::Range)) } else { Ok(root) }
 }
 
 /// Local data end where the inode's size says; those of an attribute fork have a size of their own.

@@ -3,9 +3,10 @@
 
 use super::fork::{Fork, ForkKind};
 use super::source::{BlockSource, Piece, corrupt, read_pieces};
+use crate::btree::Layout;
 use crate::buffer::BlockKind;
 use crate::error::{Check, Place, Result, Rule, Verdict};
-use crate::geometry::Ino;
+use crate::geometry::{BtreeKind, Ino};
 use crate::ondisk::dinode::flags;
 use crate::ondisk::{OnDisk, RawDinode, RawDinodeCore};
 use zerocopy::{FromZeros, IntoBytes};
@@ -70,6 +71,7 @@ pub struct Inode {
     pub verdict: Verdict,
     raw: RawDinode,
     bytes: Vec<u8>,
+    bmbt: Layout,
 }
 
 impl Inode {
@@ -108,7 +110,8 @@ impl Inode {
         let bytes = size.and_then(|size| bytes.get(..size)).ok_or_else(truncated)?;
         let raw = core_of(bytes).ok_or_else(truncated)?;
         let verdict = source.verify_inode(ino, bytes);
-        Ok(Inode { ino, place, verdict, raw, bytes: bytes.to_vec() })
+        let bmbt = Layout::of_block(geometry, BtreeKind::Bmbt);
+        Ok(Inode { ino, place, verdict, raw, bytes: bytes.to_vec(), bmbt })
     }
 
     /// The core. In versions 1 and 2, all that only version 3 has is zero.
@@ -119,6 +122,11 @@ impl Inode {
     /// All its bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Where things lie in the blocks of its extent btrees.
+    pub(super) fn bmbt_layout(&self) -> &Layout {
+        &self.bmbt
     }
 
     /// Kind of file; `None` for a free inode, or a mode that names none.

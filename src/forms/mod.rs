@@ -23,7 +23,7 @@ pub use dir_lookup::Found;
 pub use directory::{DirEntry, DirForm, Directory, VisitEntry};
 pub use extents::{Extents, find_extent};
 pub use file_blocks::{map_file_block, read_file_block};
-pub use fork::{BmbtRoot, Fork, ForkForm, ForkKind};
+pub use fork::{Fork, ForkForm, ForkKind};
 pub use inode::{FileType, Inode};
 pub use metadir::{RtGroupFile, metadir_lookup, quota_file, rtgroup_file};
 pub use parent_pointer::{ParentPointer, for_each_parent};
