@@ -5,6 +5,9 @@
 
 mod attribute;
 mod da_btree;
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation)] // test blocks are small
+mod damage;
 mod dir_lookup;
 mod directory;
 mod extents;

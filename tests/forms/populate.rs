@@ -147,7 +147,7 @@ fn files(root: &Path, blocksize: u64) -> io::Result<()> {
     // every second block: as many extents as blocks
     for (name, count) in [("some", 6), ("btree", 300), ("deep", 40_000)] {
         let file = File::create(root.join(name))?;
-        let count = if blocksize > 16_384 { count / 8 } else { count };
+        let count = if blocksize > 16_384 { count / 32 } else { count };
         for at in 0..count {
             file.write_all_at(&[at as u8 | 1; 17], at * 2 * blocksize + at % 100)?;
         }
