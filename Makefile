@@ -69,7 +69,7 @@ test:
 	$(CARGO) test --locked --no-fail-fast
 
 test-full:
-	XFSKIT_FULL=1 $(CARGO) test --locked --release
+	XFSKIT_FULL=1 $(CARGO) test --locked --release --no-fail-fast
 
 check:
 	$(CARGO) fmt --check
@@ -85,6 +85,7 @@ bench: build
 
 SECONDS ?= 60
 fuzz:
+	@$(CARGO) fuzz --version >/dev/null || { echo 'needs: cargo install cargo-fuzz; rustup toolchain install nightly' >&2; exit 1; }
 	@for target in $$(cd fuzz && $(CARGO) fuzz list); do \
 		(cd fuzz && $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(SECONDS) -rss_limit_mb=512 -timeout=1) || exit 1; \
 	done
