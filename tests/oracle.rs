@@ -17,6 +17,8 @@
 mod compare;
 #[path = "oracle/damage.rs"]
 mod damage;
+#[path = "oracle/fields.rs"]
+mod fields;
 #[path = "oracle/format.rs"]
 mod format;
 #[path = "oracle/guest.rs"]
@@ -27,6 +29,8 @@ mod host_kernel;
 mod matrix;
 #[path = "oracle/place.rs"]
 mod place;
+#[path = "oracle/printed.rs"]
+mod printed;
 #[path = "oracle/reference.rs"]
 mod reference;
 #[path = "oracle/refusal.rs"]

@@ -8,7 +8,7 @@
 
 use super::superblock_read::{SuperblockRead, read_superblock};
 use crate::device::{ByteRange, Device};
-use crate::error::{Error, Result, Verdict};
+use crate::error::{Error, Result, Rule, Verdict};
 use crate::geometry::limits::{
     BASIC_BLOCK, MAX_AG_BYTES, MAX_BLOCKLOG, MAX_SECTLOG, MIN_AG_BYTES, MIN_BLOCKLOG, MIN_SECTLOG, MIN_SECTSIZE,
 };
@@ -49,11 +49,15 @@ pub enum Primary {
 }
 
 impl Primary {
-    /// What is wrong with it, in words; empty when it is sound.
+    /// What is wrong with it, in words; empty when it is sound. Of what is no superblock at all, that alone is said.
     pub fn damage(&self) -> Vec<String> {
         match self {
             Primary::Sound => Vec::new(),
-            Primary::Damaged(verdict) => verdict.failures().iter().map(ToString::to_string).collect(),
+            Primary::Damaged(verdict) => {
+                let failures = verdict.failures().iter();
+                let magic = verdict.failures().first().is_some_and(|first| first.check.rule == Rule::Magic);
+                failures.take(if magic { 1 } else { usize::MAX }).map(ToString::to_string).collect()
+            }
             Primary::Unreadable(error) => vec![error.to_string()],
         }
     }
@@ -273,7 +277,6 @@ mod tests {
 
     use super::*;
     use crate::device::MemoryDevice;
-    use crate::error::Rule;
     use crate::geometry::samples::{damaged_superblock, superblock};
     use crate::ondisk::crc;
 
@@ -323,6 +326,7 @@ mod tests {
         assert_eq!((found.geometry.dblocks, found.agreeing), (sb.dblocks.get(), 3));
         assert!(found.agno.0 > 0 && found.offset == start(&sb, found.agno.0));
         assert!(matches!(found.primary, Primary::Damaged(_)));
+        assert_eq!(found.primary.damage().len(), 1);
     }
 
     #[test]
