@@ -11,6 +11,7 @@ pub fn command() -> Command {
         .about("Make an XFS filesystem in a file or on a device, byte for byte as mkfs.xfs does")
         .version(env!("CARGO_PKG_VERSION"))
         .disable_version_flag(true)
+        .override_usage("xfskit-mkfs [OPTIONS] DEVICE")
         .arg(Arg::new("device").value_name("DEVICE").num_args(0..).help("File or block device to format"))
         .args(Group::ALL.map(suboptions))
         .args(flags());
@@ -61,7 +62,10 @@ fn suboptions(group: Group) -> Arg {
 }
 
 fn flags() -> Vec<Arg> {
-    let flag = |name: &'static str, help: &'static str| Arg::new(name).action(ArgAction::Count).help(help);
+    // each may be repeated, as with getopt
+    let flag = |name: &'static str, help: &'static str| {
+        Arg::new(name).action(ArgAction::SetTrue).overrides_with(name).help(help)
+    };
     let text = |name: &'static str, value: &'static str, help: &'static str| {
         Arg::new(name).value_name(value).overrides_with(name).help(help)
     };

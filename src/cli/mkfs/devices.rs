@@ -105,8 +105,8 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Opens every device for writing, which fails while one is in use; then gives the image file its length.
-    pub fn new(request: &Request, devices: &Devices, data_bytes: u64) -> anyhow::Result<Self> {
+    /// Opens every device for writing, which fails while one is in use.
+    pub fn new(request: &Request, devices: &Devices) -> anyhow::Result<Self> {
         let open = |facts: &DeviceFacts, part: SourceArgs, role| -> anyhow::Result<Source> {
             let access = if facts.kind == DeviceKind::Block { Access::Write } else { Access::Create };
             part.open(Path::new(&facts.name), OpenFile { access, role })
@@ -117,14 +117,15 @@ impl Opened {
         let realtime = devices.realtime.as_ref();
         let realtime = realtime.map(|device| open(device, SourceArgs::default(), DeviceRole::Realtime)).transpose()?;
         all_different(&[Some(&data), log.as_ref(), realtime.as_ref()])?;
-        if data.file.kind() == FileKind::Regular && !request.source.is_part() {
-            set_length(request, &data.file, data_bytes).with_context(|| devices.data.name.clone())?;
-        }
         Ok(Opened { data, log, realtime })
     }
 
-    /// Empties the zones of zoned devices, and discards the contents of other block devices if that is wished.
-    pub fn clear(&self, devices: &Devices, layout: &Layout) -> crate::error::Result<()> {
+    /// Gives the image file its length, empties the zones of zoned devices, and discards the contents of other block
+    /// devices if that is wished.
+    pub fn prepare(&self, request: &Request, devices: &Devices, layout: &Layout) -> crate::error::Result<()> {
+        if self.data.file.kind() == FileKind::Regular && !request.source.is_part() {
+            set_length(request, &self.data.file, layout.data.device_bytes)?;
+        }
         let zoned = |facts: &DeviceFacts| facts.topology.zones.is_some();
         if zoned(&devices.data) {
             self.data.file.reset_zones(ByteRange { start: 0, len: devices.data.bytes })?;

@@ -22,7 +22,7 @@ pub fn main() -> ExitCode {
     match request::Request::from_matches(&matches).map_err(Into::into).and_then(run::run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            run::complain(&format!("xfskit-mkfs: {error:#}"));
+            run::complain(&format!("xfskit-mkfs: {}", run::message(&error)));
             ExitCode::FAILURE
         }
     }

@@ -37,7 +37,7 @@ impl Request {
     /// # Errors
     /// `Usage`.
     pub fn from_matches(matches: &ArgMatches) -> Result<Self> {
-        let set = |name| matches.get_count(name) > 0;
+        let set = |name| matches.get_flag(name);
         let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
         let version = set("version");
         let options = if version { Options::default() } else { options(matches)? };
@@ -108,7 +108,7 @@ fn options(matches: &ArgMatches) -> Result<Options> {
             .ok_or_else(|| Error::Usage(format!("-L {label}: {} bytes; allowed: up to 12 bytes", label.len())))?;
         room.copy_from_slice(label.as_bytes());
     }
-    options.unsupported = matches.get_count("unsupported") > 0;
+    options.unsupported = matches.get_flag("unsupported");
     Ok(options)
 }
 

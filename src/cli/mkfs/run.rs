@@ -35,15 +35,15 @@ pub(super) fn run(request: Request) -> anyhow::Result<()> {
     if let Some(path) = &request.makecfg {
         return fs::write(path, config_file::text(&layout)).with_context(|| path.clone());
     }
+    // a device that is in use is refused before anything is said
+    let opened = if request.dry_run { None } else { Some(Opened::new(&request, &devices)?) };
     if !request.quiet || request.dry_run {
         say(&description(&request, &devices, &layout))?;
     }
-    if request.dry_run {
-        return Ok(());
+    if let Some(opened) = opened {
+        opened.prepare(&request, &devices, &layout)?;
+        mkfs::format(&layout, opened.data(), opened.log(), opened.realtime())?;
     }
-    let opened = Opened::new(&request, &devices, layout.data.device_bytes)?;
-    opened.clear(&devices, &layout)?;
-    mkfs::format(&layout, opened.data(), opened.log(), opened.realtime())?;
     Ok(())
 }
 
@@ -94,6 +94,19 @@ fn say(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     Ok(stdout.flush()?)
+}
+
+/// An error and its causes in a line; a cause that is part of its message already is not said twice.
+pub(super) fn message(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// A line for the user on the error output, where a failure to write has nowhere to be reported.
