@@ -23,6 +23,8 @@ mod dquot;
 mod identity;
 mod inode_cluster;
 mod kind;
+#[cfg(test)]
+mod mutations;
 mod realtime;
 mod remote;
 mod superblock;

@@ -59,7 +59,7 @@ pub fn print(geometry: &Geometry, kind: BtreeKind, record: &[u8]) -> String {
         BtreeKind::Rmapbt | BtreeKind::Rtrmapbt => {
             let rmap = whole::<RawRmapRecord>(record).decode().expect("known flags");
             let flags = [rmap.unwritten, rmap.attr_fork, rmap.bmbt_block].map(u8::from);
-            let owner = rmap.owner.cast_signed();
+            let owner = i64::from_ne_bytes(rmap.owner.to_ne_bytes());
             let (start, len, offset) = (rmap.startblock, rmap.blockcount, rmap.offset);
             format!("{start},{len},{owner},{offset},{},{},{}", flags[0], flags[1], flags[2])
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use xfskit::btree::{ForkKind, Step, Tree, Visit, walk};
-use xfskit::buffer::{BlockCache, BlockKind, Fragment, Request, Verifier};
+use xfskit::buffer::{BlockCache, BlockKind, Fragment, Owner, Request, Verifier};
 use xfskit::device::{Device, FileDevice, OpenFile};
 use xfskit::error::{Corruption, DeviceRole, Result};
 use xfskit::geometry::{AgBlock, AgNumber, BtreeKind, Daddr, FsBlock, Geometry, Ino};
@@ -34,7 +34,37 @@ pub struct Found {
     pub failures: Vec<Corruption>,
 }
 
+/// The first block of each kind, written to a folder: `KIND.bin`, and a line each in `index` with kind, address, owner
+/// and level.
+struct Keeper {
+    folder: std::path::PathBuf,
+    seen: Vec<String>,
+}
+
+impl Keeper {
+    fn keep(&mut self, request: &Request, bytes: &[u8]) {
+        let level = request.level.map_or("-".to_owned(), |level| level.to_string());
+        let name = match request.kind {
+            BlockKind::Btree(kind) => format!("{kind:?}-{level}"),
+            // nodes and leaves
+            BlockKind::DirHash | BlockKind::AttrHash => format!("{:?}-{:02x}{:02x}", request.kind, bytes[8], bytes[9]),
+            kind => format!("{kind:?}"),
+        };
+        if self.seen.contains(&name) {
+            return;
+        }
+        let owner = if let Owner::Inode(ino) = request.owner { ino.to_string() } else { "-".to_owned() };
+        let line = format!("{name} {} {owner} {level}\n", request.daddr());
+        std::fs::write(self.folder.join(format!("{name}.bin")), bytes).expect("a folder that can be written");
+        let index = self.folder.join("index");
+        let before = std::fs::read_to_string(&index).unwrap_or_default();
+        std::fs::write(index, before + &line).expect("a folder that can be written");
+        self.seen.push(name);
+    }
+}
+
 struct Scan {
+    keeper: Option<Keeper>,
     cache: BlockCache,
     geometry: Geometry,
     found: Found,
@@ -53,7 +83,9 @@ pub fn scan(data: &Path, realtime: Option<&Path>) -> Result<Found> {
     if let Some(realtime) = realtime {
         cache = cache.with_realtime(Arc::new(FileDevice::open(realtime, OpenFile::READ.on(DeviceRole::Realtime))?));
     }
-    let mut scan = Scan { cache, geometry, found: Found::default() };
+    let keeper =
+        std::env::var_os("XFSKIT_KEEP_BLOCKS").map(|folder| Keeper { folder: folder.into(), seen: Vec::new() });
+    let mut scan = Scan { keeper, cache, geometry, found: Found::default() };
     if scan.geometry.features.has_rtsb() && realtime.is_some() {
         scan.block(Request::new(&scan.geometry, BlockKind::RtSuperblock, Daddr(0)))?;
     }
@@ -73,6 +105,9 @@ impl Scan {
     fn block(&mut self, request: Request) -> Result<Vec<u8>> {
         let block = self.cache.read(request)?;
         self.found.blocks += 1;
+        if let Some(keeper) = &mut self.keeper {
+            keeper.keep(block.request(), block.bytes());
+        }
         self.found.failures.extend_from_slice(block.verdict().failures());
         Ok(block.bytes().to_vec())
     }
@@ -81,6 +116,9 @@ impl Scan {
         for kind in [BlockKind::Superblock, BlockKind::Agf, BlockKind::Agi, BlockKind::Agfl] {
             let block = self.cache.read_header(kind, agno)?;
             self.found.blocks += 1;
+            if let Some(keeper) = &mut self.keeper {
+                keeper.keep(block.request(), block.bytes());
+            }
             self.found.failures.extend_from_slice(block.verdict().failures());
         }
         let (Ok(agf), Ok(agi)) = (self.cache.agf(agno), self.cache.agi(agno)) else { return Ok(()) };
@@ -118,9 +156,12 @@ impl Scan {
 
     fn tree(&mut self, tree: &Tree<'_>, commands: Vec<String>) -> Result<Vec<Vec<u8>>> {
         let mut records = Vec::new();
+        let keeper = &mut self.keeper;
         let walked = walk(&self.cache, tree, 1 << 20, &mut |visit| {
-            if let Visit::Record { record, .. } = visit {
-                records.push(record.to_vec());
+            match (visit, &mut *keeper) {
+                (Visit::Record { record, .. }, _) => records.push(record.to_vec()),
+                (Visit::Block { block, .. }, Some(keeper)) => keeper.keep(block.request(), block.bytes()),
+                _ => {}
             }
             Ok(Step::Continue)
         })?;
@@ -133,6 +174,12 @@ impl Scan {
 
     fn inode(&mut self, ino: Ino) -> Result<()> {
         let (bytes, verdict) = self.cache.read_inode(ino)?;
+        if let (Some(keeper), Some(daddr)) =
+            (&mut self.keeper, self.geometry.ino_fsb(ino).and_then(|fsb| self.geometry.fsb_daddr(fsb)))
+        {
+            let block = self.cache.read(Request::of_len(BlockKind::InodeCluster, daddr, self.geometry.blocksize))?;
+            keeper.keep(block.request(), block.bytes());
+        }
         self.found.inodes += 1;
         self.found.failures.extend_from_slice(verdict.failures());
         let (raw, _) = RawDinode::prefix(&bytes).expect("256 bytes");
