@@ -28,7 +28,6 @@ pub struct KernelRow {
 
 const V4_19: Linux = Linux::new(4, 19);
 const V5_10: Linux = Linux::new(5, 10);
-const V5_11: Linux = Linux::new(5, 11);
 const V5_15: Linux = Linux::new(5, 15);
 const V5_19: Linux = Linux::new(5, 19);
 const V6_5: Linux = Linux::new(6, 5);
@@ -111,11 +110,12 @@ pub const KERNELS: [KernelRow; F::ALL.len()] = [
         read_write: None,
         ..since(
             F::NeedsRepair,
-            V5_11,
-            "96f65bad7c31 \"xfs: enable the needsrepair feature\" (5.11); xfs_fs_fill_super refuses it unless norecovery is given",
+            V6_12,
+            "96f65bad7c31 \"xfs: enable the needsrepair feature\" (5.11) refuses every mount; \"xfs: do not check NEEDSREPAIR if \
+             ro,norecovery mount\" (6.14, and stable releases of 6.12 and 6.13) allows one that replays no log",
         )
     }
-    .given("mounted with -o ro,norecovery"),
+    .given("mounted with -o ro,norecovery, 6.12 and 6.13 with their stable updates"),
     since(
         F::Nrext64,
         V5_19,

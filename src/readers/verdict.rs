@@ -146,7 +146,7 @@ mod tests {
         let answer = ask(&[Feature::V5, Feature::Reflink, Feature::UnknownIncompat]);
         assert_eq!(answer.read_only, Oldest { release: None, decided_by: vec![Feature::UnknownIncompat], last: None });
         assert_eq!(ask(&[Feature::NeedsRepair]).read_write.release, None);
-        assert_eq!(ask(&[Feature::NeedsRepair]).read_only.release, Some(Linux::new(5, 11)));
+        assert_eq!(ask(&[Feature::NeedsRepair]).read_only.release, Some(Linux::new(6, 12)));
     }
 
     #[test]
