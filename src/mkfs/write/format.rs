@@ -43,12 +43,7 @@ pub struct Report {
 /// error is no filesystem.
 pub fn format(layout: &Layout, data: &dyn Device, log: Option<&dyn Device>, rt: Option<&dyn Device>) -> Result<Report> {
     let shape = Shape::new(layout);
-    if layout.erase_old_superblocks {
-        erase_old_superblocks(&shape, data)?;
-    }
-    let wiped = WIPED.min(layout.data.device_bytes);
-    data.write_zeroes(layout.data.device_bytes - wiped, wiped)?;
-    data.write_zeroes(0, wiped)?;
+    wipe(&shape, data)?;
     match shape.internal_log() {
         Some((agno, start)) => clear_log(&shape, data, shape.offset(agno.0, start.0))?,
         None => clear_log(&shape, log.ok_or_else(|| missing("log"))?, 0)?,
@@ -153,36 +148,62 @@ fn secondary_progress(shape: &Shape, agno: u32, progress: &Progress) -> Progress
     secondary
 }
 
-/// Wipes the secondary superblocks of an XFS that stands on the device, so that no repair finds them later.
-fn erase_old_superblocks(shape: &Shape, data: &dyn Device) -> Result<()> {
-    let mut bytes = vec![0; usize::try_from(shape.layout.sector.bytes()).map_err(|_| missing("small"))?];
-    if data.len() < bytes.len() as u64 {
-        return Ok(());
+/// Clears what could be taken for a filesystem. The start goes first, so that nothing passes for the old filesystem while it
+/// is being destroyed.
+fn wipe(shape: &Shape, data: &dyn Device) -> Result<()> {
+    let layout = &shape.layout;
+    let mut sector = vec![0; usize::try_from(layout.sector.bytes()).map_err(|_| missing("small"))?];
+    if data.len() >= sector.len() as u64 {
+        data.read_at(0, &mut sector)?;
     }
-    data.read_at(0, &mut bytes)?;
-    let Some((old, _)) = RawSuperblock::prefix(&bytes) else { return Ok(()) };
-    let (agcount, agblocks) = (u64::from(old.agcount.get()), u64::from(old.agblocks.get()));
-    let (blocklog, dblocks) = (old.blocklog, old.dblocks.get());
-    let blocksize = old.blocksize.get();
-    let roundup = blocksize.checked_next_power_of_two().map(u32::trailing_zeros);
-    let sound = old.magicnum.get() == RawSuperblock::MAGIC
-        && blocksize != 0
-        && BLOCK_LOGS.contains(&blocklog)
-        && roundup == Some(u32::from(blocklog))
-        && dblocks <= agcount * agblocks
-        && dblocks >= (agcount.wrapping_sub(1)).wrapping_mul(agblocks).wrapping_add(SMALLEST_GROUP);
-    if !sound {
-        return Ok(());
+    let wiped = WIPED.min(layout.data.device_bytes);
+    data.write_zeroes(0, wiped)?;
+    if sector.iter().any(|&byte| byte != 0) {
+        data.flush()?;
     }
-    bytes.fill(0);
-    for agno in 1..agcount {
-        let offset = (agno * agblocks).checked_shl(u32::from(blocklog)).unwrap_or(u64::MAX);
-        if offset.saturating_add(bytes.len() as u64) > data.len() {
-            break;
+    if layout.erase_old_superblocks {
+        if let Some(old) = OldGroups::find(&sector) {
+            sector.fill(0);
+            old.erase(data, &sector)?;
         }
-        data.write_at(offset, &bytes)?;
     }
-    Ok(())
+    data.write_zeroes(layout.data.device_bytes - wiped, wiped)
+}
+
+/// The allocation groups of an XFS that stands on the device.
+struct OldGroups {
+    count: u64,
+    blocks: u64,
+    blocklog: u8,
+}
+
+impl OldGroups {
+    /// The groups that the superblock in `sector` tells of, if it is one and makes sense.
+    fn find(sector: &[u8]) -> Option<Self> {
+        let (old, _) = RawSuperblock::prefix(sector)?;
+        let (count, blocks) = (u64::from(old.agcount.get()), u64::from(old.agblocks.get()));
+        let (blocklog, dblocks) = (old.blocklog, old.dblocks.get());
+        let roundup = old.blocksize.get().checked_next_power_of_two()?.trailing_zeros();
+        let sound = old.magicnum.get() == RawSuperblock::MAGIC
+            && old.blocksize.get() != 0
+            && BLOCK_LOGS.contains(&blocklog)
+            && roundup == u32::from(blocklog)
+            && dblocks <= count * blocks
+            && dblocks >= count.wrapping_sub(1).wrapping_mul(blocks).wrapping_add(SMALLEST_GROUP);
+        sound.then_some(OldGroups { count, blocks, blocklog })
+    }
+
+    /// Overwrites their superblocks with `zeroes`, so that no repair finds them later.
+    fn erase(&self, data: &dyn Device, zeroes: &[u8]) -> Result<()> {
+        for agno in 1..self.count {
+            let Some(offset) = (agno * self.blocks).checked_shl(u32::from(self.blocklog)) else { break };
+            if offset.saturating_add(zeroes.len() as u64) > data.len() {
+                break;
+            }
+            data.write_at(offset, zeroes)?;
+        }
+        Ok(())
+    }
 }
 
 fn missing(what: &str) -> Error {

@@ -217,11 +217,11 @@ impl Inode {
         }
         core.anextents.set(0);
         core.forkoff = self.forkoff;
-        core.aformat = match self.attributes {
+        let attributes = match self.attributes {
             Attributes::Empty => format::EXTENTS,
             Attributes::Local(_) => format::LOCAL,
-        }
-        .cast_signed();
+        };
+        core.aformat = i8::from_be_bytes([attributes]);
         core.flags.set(self.flags);
         core.generation.set(self.generation);
         Ok(())

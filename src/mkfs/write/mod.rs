@@ -6,6 +6,8 @@ mod chunk;
 mod directory;
 mod extents;
 mod format;
+#[cfg(test)]
+mod golden;
 mod group;
 mod inode;
 mod journal;
@@ -18,5 +20,6 @@ mod shape;
 mod space;
 mod superblock;
 mod tree;
+mod tree_entries;
 
 pub use format::{Report, format};

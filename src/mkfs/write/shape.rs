@@ -45,8 +45,6 @@ pub(super) struct Shape {
     pub ialloc_blks: u32,
     /// Blocks of the smallest piece that inodes are made in.
     pub ialloc_min_blks: u32,
-    /// Blocks of an inode buffer.
-    pub cluster_blks: u32,
     /// Alignment of inode chunks, in blocks.
     pub cluster_align: u32,
     /// Alignment of inode chunks to the stripe, in blocks; 0 for none.
@@ -128,7 +126,6 @@ impl Shape {
                 0 => ialloc_blks,
                 blocks => blocks,
             },
-            cluster_blks,
             cluster_align,
             ialloc_align: if striped { unit } else { 0 },
             maxicount,

@@ -4,14 +4,13 @@
 //! The library's general engine (`crate::btree`) writes whole blocks and cleans what is unused; the bytes here must be those of
 //! mkfs.xfs also where nothing looks at them.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use zerocopy::IntoBytes;
 
 use crate::error::{Error, Result};
 use crate::mkfs::write::group::NULL;
-use crate::ondisk::{OnDisk, RawInobtKey, RawInobtRecord, RawRmapKey, RawRmapRecord, RawShortBlock};
+use crate::ondisk::{OnDisk, RawInobtKey, RawInobtRecord, RawRmapKey, RawRmapRecord};
 
 /// Which tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +26,7 @@ pub(super) type Sort = [u64; 3];
 
 impl Kind {
     /// Bytes of a record.
-    const fn record_len(self) -> usize {
+    pub const fn record_len(self) -> usize {
         match self {
             Kind::Inode => RawInobtRecord::SIZE,
             Kind::Rmap => RawRmapRecord::SIZE,
@@ -35,7 +34,7 @@ impl Kind {
     }
 
     /// Bytes of a key, both halves.
-    const fn key_len(self) -> usize {
+    pub const fn key_len(self) -> usize {
         match self {
             Kind::Inode => RawInobtKey::SIZE,
             Kind::Rmap => 2 * RawRmapKey::SIZE,
@@ -43,12 +42,12 @@ impl Kind {
     }
 
     /// Whether keys have an upper half.
-    const fn overlaps(self) -> bool {
+    pub const fn overlaps(self) -> bool {
         matches!(self, Kind::Rmap)
     }
 
     /// Order of a record.
-    fn sort_of_record(self, record: &[u8]) -> Option<Sort> {
+    pub fn sort_of_record(self, record: &[u8]) -> Option<Sort> {
         match self {
             Kind::Inode => RawInobtRecord::prefix(record).map(|(record, _)| [u64::from(record.startino.get()), 0, 0]),
             Kind::Rmap => RawRmapRecord::prefix(record).map(|(record, _)| sort_of_rmap(&record.low_key())),
@@ -56,7 +55,7 @@ impl Kind {
     }
 
     /// Order of a key, or of one half of it.
-    fn sort_of_key(self, key: &[u8]) -> Option<Sort> {
+    pub fn sort_of_key(self, key: &[u8]) -> Option<Sort> {
         match self {
             Kind::Inode => RawInobtKey::prefix(key).map(|(key, _)| [u64::from(key.startino.get()), 0, 0]),
             Kind::Rmap => RawRmapKey::prefix(key).map(|(key, _)| sort_of_rmap(key)),
@@ -64,7 +63,7 @@ impl Kind {
     }
 
     /// The key of a record.
-    fn key_of_record(self, record: &[u8]) -> Option<Vec<u8>> {
+    pub fn key_of_record(self, record: &[u8]) -> Option<Vec<u8>> {
         match self {
             Kind::Inode => {
                 let (record, _) = RawInobtRecord::prefix(record)?;
@@ -106,8 +105,10 @@ struct Split {
 /// A btree.
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
-    kind: Kind,
-    header: usize,
+    /// Which tree.
+    pub kind: Kind,
+    /// Bytes of a block's header.
+    pub header: usize,
     /// The root.
     pub root: u32,
     /// Levels, the leaves included.
@@ -347,7 +348,7 @@ impl Tree {
         self.blocks.insert(right, supply.empty(right));
         let mut len = self.len(left)?;
         let mut moved = len / 2;
-        if len & 1 == 1 && index + 1 <= moved + 1 {
+        if len & 1 == 1 && index <= moved {
             moved += 1;
         }
         len -= moved;
@@ -403,6 +404,9 @@ impl Tree {
     /// Makes the keys above a block say what it holds.
     fn update_keys(&mut self, cursor: &Cursor, level: usize) -> Result<()> {
         let overlaps = self.kind.overlaps();
+        if cursor.path.len() <= level + 1 {
+            return Ok(());
+        }
         let mut key = self.keys(cursor.path[level].0, level)?;
         for (above, &(at, entry)) in cursor.path.iter().enumerate().skip(level + 1) {
             let range = self.key_range(entry);
@@ -418,46 +422,6 @@ impl Tree {
             }
         }
         Ok(())
-    }
-
-    /// The key of a block: that of its first entry, and the highest upper half of all.
-    fn keys(&self, at: u32, level: usize) -> Result<Vec<u8>> {
-        let mut whole = self.key(at, level, 0)?;
-        if self.kind.overlaps() {
-            let half = whole.len() / 2;
-            for entry in 1..self.len(at)? {
-                let key = self.key(at, level, entry)?;
-                let order = self.kind.sort_of_key(&key[half..]).cmp(&self.kind.sort_of_key(&whole[half..]));
-                if order == Ordering::Greater {
-                    whole[half..].copy_from_slice(&key[half..]);
-                }
-            }
-        }
-        Ok(whole)
-    }
-
-    /// The key of an entry.
-    fn key(&self, at: u32, level: usize, entry: usize) -> Result<Vec<u8>> {
-        let block = self.block(at)?;
-        if level > 0 {
-            return block.get(self.key_range(entry)).map(<[u8]>::to_vec).ok_or_else(damaged);
-        }
-        block.get(self.record_range(entry)).and_then(|record| self.kind.key_of_record(record)).ok_or_else(damaged)
-    }
-
-    fn sort(&self, at: u32, level: usize, entry: usize) -> Result<Sort> {
-        let block = self.block(at)?;
-        let sort = if level > 0 {
-            block.get(self.key_range(entry)).and_then(|key| self.kind.sort_of_key(key))
-        } else {
-            block.get(self.record_range(entry)).and_then(|record| self.kind.sort_of_record(record))
-        };
-        sort.ok_or_else(damaged)
-    }
-
-    fn pointer(&self, at: u32, entry: usize) -> Result<u32> {
-        let bytes = self.block(at)?.get(self.pointer_range(entry)).and_then(|bytes| bytes.try_into().ok());
-        bytes.map(u32::from_be_bytes).ok_or_else(damaged)
     }
 
     /// The same level of the block beside; its entry is the first one.
@@ -481,103 +445,6 @@ impl Tree {
         }
         Ok(Some(cursor))
     }
-
-    /// Entries that a block of a level holds.
-    fn capacity(&self, level: usize) -> usize {
-        let room = self.blocks.values().next().map_or(0, Vec::len) - self.header;
-        if level > 0 { room / (self.kind.key_len() + POINTER) } else { room / self.kind.record_len() }
-    }
-
-    fn record_range(&self, entry: usize) -> std::ops::Range<usize> {
-        let start = self.header + entry * self.kind.record_len();
-        start..start + self.kind.record_len()
-    }
-
-    fn key_range(&self, entry: usize) -> std::ops::Range<usize> {
-        let start = self.header + entry * self.kind.key_len();
-        start..start + self.kind.key_len()
-    }
-
-    fn pointer_range(&self, entry: usize) -> std::ops::Range<usize> {
-        let start = self.header + self.capacity(1) * self.kind.key_len() + entry * POINTER;
-        start..start + POINTER
-    }
-
-    /// Moves the records from `from` to the end, at `len`, by one place, up or down.
-    fn shift_records(&mut self, at: u32, from: usize, len: usize, up: bool) -> Result<()> {
-        let (start, end) = (self.record_range(from).start, self.record_range(len).start);
-        let step = self.kind.record_len();
-        shift(self.block_mut(at)?, start, end, step, up)
-    }
-
-    /// Moves keys and pointers from `from` to the end, at `len`, by one place, up or down.
-    fn shift_entries(&mut self, at: u32, from: usize, len: usize, up: bool) -> Result<()> {
-        let (key, key_end) = (self.key_range(from).start, self.key_range(len).start);
-        let (pointer, pointer_end) = (self.pointer_range(from).start, self.pointer_range(len).start);
-        let step = self.kind.key_len();
-        let block = self.block_mut(at)?;
-        shift(block, key, key_end, step, up)?;
-        shift(block, pointer, pointer_end, POINTER, up)
-    }
-
-    fn put_entry(&mut self, at: u32, entry: usize, key: &[u8], child: u32) -> Result<()> {
-        let (keys, pointers) = (self.key_range(entry), self.pointer_range(entry));
-        let block = self.block_mut(at)?;
-        block.get_mut(keys).ok_or_else(damaged)?.copy_from_slice(key);
-        block.get_mut(pointers).ok_or_else(damaged)?.copy_from_slice(&child.to_be_bytes());
-        Ok(())
-    }
-
-    /// The bytes of `count` entries: records, or keys and pointers.
-    fn take(&self, at: u32, level: usize, from: usize, count: usize) -> Result<(Vec<u8>, Vec<u8>)> {
-        let block = self.block(at)?;
-        let copy = |range: std::ops::Range<usize>| block.get(range).map(<[u8]>::to_vec).ok_or_else(damaged);
-        if level == 0 {
-            let records = self.record_range(from).start..self.record_range(from + count).start;
-            return Ok((copy(records)?, Vec::new()));
-        }
-        let keys = self.key_range(from).start..self.key_range(from + count).start;
-        let pointers = self.pointer_range(from).start..self.pointer_range(from + count).start;
-        Ok((copy(keys)?, copy(pointers)?))
-    }
-
-    /// Puts what [`Tree::take`] gave at entry `to` of another block.
-    fn place(&mut self, at: u32, level: usize, to: usize, entries: &(Vec<u8>, Vec<u8>)) -> Result<()> {
-        let start = if level == 0 { self.record_range(to).start } else { self.key_range(to).start };
-        let pointers = self.pointer_range(to).start;
-        let block = self.block_mut(at)?;
-        block.get_mut(start..start + entries.0.len()).ok_or_else(damaged)?.copy_from_slice(&entries.0);
-        if level > 0 {
-            block.get_mut(pointers..pointers + entries.1.len()).ok_or_else(damaged)?.copy_from_slice(&entries.1);
-        }
-        Ok(())
-    }
-
-    fn block(&self, at: u32) -> Result<&Vec<u8>> {
-        self.blocks.get(&at).ok_or_else(damaged)
-    }
-
-    fn block_mut(&mut self, at: u32) -> Result<&mut Vec<u8>> {
-        self.blocks.get_mut(&at).ok_or_else(damaged)
-    }
-
-    fn head(&self, at: u32) -> Result<&RawShortBlock> {
-        RawShortBlock::prefix(self.block(at)?).map(|(head, _)| head).ok_or_else(damaged)
-    }
-
-    fn head_mut(&mut self, at: u32) -> Result<&mut RawShortBlock> {
-        RawShortBlock::prefix_mut(self.block_mut(at)?).map(|(head, _)| head).ok_or_else(damaged)
-    }
-
-    fn len(&self, at: u32) -> Result<usize> {
-        Ok(usize::from(self.head(at)?.numrecs.get()))
-    }
-
-    fn set_len(&mut self, at: u32, len: usize) -> Result<()> {
-        let len = u16::try_from(len).map_err(|_| damaged())?;
-        self.head_mut(at)?.numrecs.set(len);
-        Ok(())
-    }
 }
 
 impl Cursor {
@@ -586,18 +453,116 @@ impl Cursor {
     }
 }
 
-/// Bytes of a pointer.
-const POINTER: usize = size_of::<u32>();
-
-fn shift(block: &mut [u8], start: usize, end: usize, step: usize, up: bool) -> Result<()> {
-    let to = if up { start + step } else { start.checked_sub(step).ok_or_else(damaged)? };
-    if end < start || to + (end - start) > block.len() {
-        return Err(damaged());
-    }
-    block.copy_within(start..end, to);
-    Ok(())
+/// An invariant of the tree's own blocks does not hold.
+pub(super) fn damaged() -> Error {
+    Error::Internal("making a filesystem: a btree is not what it was made to be".to_string())
 }
 
-fn damaged() -> Error {
-    Error::Internal("making a filesystem: a btree is not what it was made to be".to_string())
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ondisk::{Be32, Be64};
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    const HEADER: usize = 56;
+
+    /// Blocks of 512 bytes, numbered as they are asked for.
+    struct Counter(u32);
+
+    impl Supply for Counter {
+        fn block(&mut self, _near: u32) -> Result<u32> {
+            self.0 += 1;
+            Ok(self.0)
+        }
+
+        fn empty(&self, _at: u32) -> Vec<u8> {
+            empty()
+        }
+    }
+
+    fn empty() -> Vec<u8> {
+        let mut block = vec![0; 512];
+        let (head, _) = crate::ondisk::RawShortBlock::prefix_mut(&mut block).expect("larger");
+        head.leftsib.set(NULL);
+        head.rightsib.set(NULL);
+        block
+    }
+
+    fn rmap(start: u32) -> RawRmapRecord {
+        RawRmapRecord {
+            startblock: Be32::new(start),
+            blockcount: Be32::new(1 + start % 7),
+            owner: Be64::new(u64::from(start) + 100),
+            offset: Be64::new(0),
+        }
+    }
+
+    /// All records in order, and a check of the keys above them.
+    fn starts(tree: &Tree) -> Vec<u32> {
+        let mut found = Vec::new();
+        let mut at = Some(tree.seek([0; 3]).expect("sound"));
+        while let Some(cursor) = at {
+            match tree.record::<RawRmapRecord>(&cursor).expect("sound") {
+                Some(record) => found.push(record.startblock.get()),
+                None => break,
+            }
+            for level in 1..cursor.path.len() {
+                let (parent, entry) = cursor.path[level];
+                let (child, _) = cursor.path[level - 1];
+                assert_eq!(tree.pointer(parent, entry).expect("sound"), child);
+                let key = tree.keys(child, level - 1).expect("sound");
+                assert_eq!(tree.key(parent, level, entry).expect("sound"), key);
+            }
+            at = tree.next(&cursor).expect("sound");
+        }
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn records_come_back_in_order(list in proptest::collection::vec(1u32..4000, 1..600), ascending in any::<bool>()) {
+            let mut list = list;
+            if ascending {
+                list.sort_unstable();
+            }
+            let mut tree = Tree::new(Kind::Rmap, HEADER, 0, empty());
+            let mut supply = Counter(0);
+            let mut model = BTreeSet::new();
+            for start in list {
+                if model.insert(start) {
+                    let record = rmap(start);
+                    let at = tree.seek(sort_of_rmap(&record.low_key())).expect("sound");
+                    let at = tree.settle(at).expect("sound");
+                    tree.insert(at, record.as_bytes(), &mut supply).expect("sound");
+                }
+            }
+            prop_assert_eq!(starts(&tree), model.iter().copied().collect::<Vec<_>>());
+            let mut at = tree.seek([u64::from(u32::MAX), 0, 0]).expect("sound");
+            for &start in model.iter().rev() {
+                at = tree.previous(&at).expect("sound").expect("there is one more");
+                let record = tree.record::<RawRmapRecord>(&at).expect("sound").expect("a record");
+                prop_assert_eq!(record.startblock.get(), start);
+            }
+            prop_assert_eq!(tree.previous(&at).expect("sound"), None);
+        }
+    }
+
+    #[test]
+    fn what_moves_leaves_its_bytes_behind() {
+        let mut tree = Tree::new(Kind::Rmap, HEADER, 0, empty());
+        for start in 1..=19 {
+            let at = tree.seek([u64::from(start), u64::MAX, 0]).expect("sound");
+            tree.insert(at, rmap(start).as_bytes(), &mut Counter(0)).expect("sound");
+        }
+        let full = tree.blocks[&0].clone();
+        let at = tree.seek([20, u64::MAX, 0]).expect("sound");
+        tree.insert(at, rmap(20).as_bytes(), &mut Counter(0)).expect("sound");
+        assert_eq!(tree.levels, 2);
+        let left = &tree.blocks[&0];
+        assert_eq!(tree.len(0).expect("sound"), 10);
+        assert_eq!(left[HEADER..], full[HEADER..]);
+    }
 }
