@@ -14,7 +14,9 @@ use xfskit::geometry::{
     AgBlock, AgNumber, BtreeKind, Daddr, FsBlock, Geometry, Ino, RgBlock, RgNumber, RtBlock, RtExtent,
     SuperblockContext,
 };
-use xfskit::ondisk::{OnDisk, RawAgf, RawAgfl, RawAgi, RawRtSuperblock, RawSuperblock, crc};
+use xfskit::ondisk::{
+    OnDisk, RawAgf, RawAgfl, RawAgi, RawDquotBlock, RawRtBlockHeader, RawRtSuperblock, RawSuperblock, RtWordForm, crc,
+};
 
 struct Sample {
     name: String,
@@ -308,5 +310,44 @@ fn an_external_log_is_only_right_with_a_device() {
             let geometry = Geometry::from_superblock_in(sample.superblock(), context);
             assert_eq!(geometry.is_ok(), claimed == external, "{}", sample.name);
         }
+    }
+}
+
+#[test]
+fn quota_records_equal_what_xfs_db_prints() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/dquots");
+    let block = std::fs::read(folder.join("block.bin")).expect("invariant: the sample is part of the sources");
+    let text = std::fs::read_to_string(folder.join("block.txt")).expect("invariant: the sample is part of the sources");
+    let mut limited = 0;
+    for section in text.split("# ").skip(1) {
+        let (id, printed) = section.split_once('\n').expect("invariant: a line with the id");
+        let id: usize = id.parse().expect("invariant: an id");
+        let slot = &block[id * RawDquotBlock::SIZE..][..RawDquotBlock::SIZE];
+        let printed = Printed::parse(printed.lines());
+        assert_eq!(printed.compare::<RawDquotBlock>(slot, "diskdq."), 19, "user {id}");
+        assert_eq!(printed.compare::<RawDquotBlock>(slot, ""), 3, "user {id}");
+        assert!(crc::matches(slot, RawDquotBlock::CRC_OFFSET), "user {id}");
+        let (dquot, _) = RawDquotBlock::prefix(slot).expect("invariant: a slot holds a record");
+        limited += u32::from(dquot.diskdq.blk_hardlimit.get() == 512);
+    }
+    assert_eq!(limited, 1);
+}
+
+#[test]
+fn realtime_bitmap_and_summary_equal_what_xfs_db_prints() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/headers");
+    let sample = Sample::load(&folder.join("groups.txt"));
+    let words_per_block = sample.geometry().realtime.words_per_block;
+    for (name, words, magic) in
+        [("bitmap", "rtwords", RawRtBlockHeader::BITMAP_MAGIC), ("summary", "suminfo", RawRtBlockHeader::SUMMARY_MAGIC)]
+    {
+        let block = std::fs::read(folder.join(format!("groups.{name}.bin"))).expect("invariant: part of the sources");
+        let printed = Printed::parse(sample.lines(name).iter().map(String::as_str));
+        assert_eq!(printed.compare::<RawRtBlockHeader>(&block, ""), 6, "{name}");
+        assert!(crc::matches(&block, RawRtBlockHeader::CRC_OFFSET), "{name}");
+        let (header, _) = RawRtBlockHeader::prefix(&block).expect("invariant: a block holds a header");
+        assert_eq!(header.magic.get(), magic, "{name}");
+        let decoded = (0..words_per_block as usize).map(|index| RtWordForm::Groups.word(&block, index).map(u64::from));
+        assert_eq!(decoded.collect::<Option<Vec<_>>>(), Some(printed.elements(words)), "{name}");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use xfskit::ondisk::{Field, FieldKind, OnDisk};
 
 /// Names of xfs_db that are not those of the specification.
-const RENAMED: [(&str, &str); 18] = [
+const RENAMED: [(&str, &str); 20] = [
     ("bnoroot", "bno_root"),
     ("cntroot", "cnt_root"),
     ("rmaproot", "rmap_root"),
@@ -24,6 +24,8 @@ const RENAMED: [(&str, &str); 18] = [
     ("gen", "generation"),
     ("change_count", "changecount"),
     ("inumber", "ino"),
+    ("type", "dqtype"),
+    ("magicnum", "magic"),
 ];
 
 /// The output of one `print`.
@@ -82,8 +84,10 @@ impl Printed {
         for (printed, value) in self.fields.iter().filter_map(|(name, value)| Some((name.strip_prefix(prefix)?, value)))
         {
             let name = printed.split('[').next().unwrap_or_default();
-            let name = RENAMED.iter().find(|pair| pair.0 == name).map_or(name, |pair| pair.1);
-            let Some((_, offset, field)) = fields.iter().find(|(own, ..)| *own == name) else { continue };
+            let renamed = RENAMED.iter().find(|pair| pair.0 == name).map_or(name, |pair| pair.1);
+            let Some((_, offset, field)) = fields.iter().find(|(own, ..)| *own == name || *own == renamed) else {
+                continue;
+            };
             let bytes = &bytes[*offset..offset + field.size];
             assert!(is_printed_as(bytes, field.kind, value), "{}.{printed} = {value}: {bytes:02x?}", T::NAME);
             compared += 1;
@@ -107,7 +111,7 @@ pub fn number(text: &str) -> Option<u64> {
     let text = text.split(' ').next()?;
     match text.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
-        None => text.parse().ok().or_else(|| Some(text.parse::<i64>().ok()?.cast_unsigned())),
+        None => text.parse().ok().or_else(|| Some(u64::from_ne_bytes(text.parse::<i64>().ok()?.to_ne_bytes()))),
     }
 }
 
