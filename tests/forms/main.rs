@@ -7,6 +7,7 @@
 mod manifest;
 mod populate;
 mod source;
+mod space;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -141,6 +142,33 @@ fn a_tree_of_64k_blocks_is_listed_as_the_kernel_lists_it() {
     }
 }
 
+#[test]
+fn bitmaps_and_summaries_of_new_realtime_sections() {
+    if let Err(error) = run(Command::new(script("progs")).args(["mkfs.xfs", "-V"])) {
+        eprintln!("REFERENCE MISSING: mkfs.xfs of the reference ({error})");
+        assert!(std::env::var_os("CI").is_none_or(|value| value != "true"), "no reference, and CI demands one");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (image, realtime) = (folder.path().join("image"), folder.path().join("realtime"));
+    let sparse = |path: &Path, size| std::fs::File::create(path).and_then(|file| file.set_len(size)).expect("a file");
+    let option = format!("rtdev={}", realtime.display());
+    for (args, size) in [
+        (&["-m", "metadir=0"][..], 900 << 20),
+        (&["-b", "size=1024", "-m", "metadir=0"], (3 << 30) + 12_288),
+        (&["-m", "metadir=1"], 5 << 30),
+        (&["-b", "size=1024", "-m", "metadir=1", "-r", "rgsize=1g,extsize=16k"], 7 << 30),
+    ] {
+        sparse(&image, 1 << 30);
+        sparse(&realtime, size);
+        run(Command::new(script("progs")).args(["mkfs.xfs", "-q", "-f"]).args(args).args(["-r", &option]).arg(&image))
+            .expect("mkfs.xfs");
+        let image = Image::open(&image, Some(&realtime));
+        assert!(image.superblock.frextents.get() > 0);
+        space::realtime_agrees(&image, image.superblock.frextents.get());
+    }
+}
+
 /// An image elsewhere and its manifest: XFSKIT_TREE_IMAGE, XFSKIT_TREE_REALTIME (if any), XFSKIT_TREE.
 #[test]
 #[ignore = "needs an image named in the environment"]
@@ -148,7 +176,14 @@ fn a_given_image_is_listed_as_its_manifest_says() {
     let path = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let image = path("XFSKIT_TREE_IMAGE").expect("XFSKIT_TREE_IMAGE names an image");
     let tree = path("XFSKIT_TREE").expect("XFSKIT_TREE names its manifest");
-    let listing = list(&Image::open(&image, path("XFSKIT_TREE_REALTIME").as_deref()));
+    let image = Image::open(&image, path("XFSKIT_TREE_REALTIME").as_deref());
+    let listing = list(&image);
     same_tree(&listing, &std::fs::read_to_string(tree).expect("a readable manifest"));
+    if image.geometry().realtime.blocks > 0 {
+        space::realtime_agrees(&image, image.superblock.frextents.get());
+    }
+    if image.geometry().features.has_quota() {
+        eprintln!("{} dquots agree", space::quotas_agree(&image, &listing.inodes));
+    }
     eprintln!("{:?} {:?} {:?}", listing.dir_forms, listing.attr_forms, listing.fork_forms);
 }

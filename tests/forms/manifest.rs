@@ -15,6 +15,8 @@ use crate::source::Image;
 /// What a walk over an image found.
 #[derive(Default)]
 pub struct Listing {
+    /// All inodes that have a name.
+    pub inodes: HashSet<Ino>,
     /// The lines of the manifest.
     pub lines: Vec<String>,
     /// Damage, anywhere.
@@ -42,7 +44,6 @@ pub fn list(image: &Image) -> Listing {
     let mut listing = Listing::default();
     let root = image.geometry().rootino;
     let mut todo = vec![(".".to_owned(), root)];
-    let mut seen = HashSet::new();
     while let Some((path, ino)) = todo.pop() {
         let inode = match Inode::read(&image.blocks, ino) {
             Ok(inode) => inode,
@@ -52,7 +53,7 @@ pub fn list(image: &Image) -> Listing {
             }
         };
         listing.damage.extend(inode.verdict.failures().iter().map(|failure| format!("{path}: {failure}")));
-        if seen.insert(ino) {
+        if listing.inodes.insert(ino) {
             count_forms(image, &inode, &mut listing);
         }
         let line = line(image, &path, &inode, &mut listing);

@@ -12,6 +12,8 @@ use xfskit::ondisk::{OnDisk, RawSuperblock};
 /// An image, with the realtime device where there is one.
 pub struct Image {
     pub blocks: BlockCache,
+    /// The superblock.
+    pub superblock: RawSuperblock,
     data: Arc<dyn Device>,
     realtime: Option<Arc<dyn Device>>,
 }
@@ -33,7 +35,7 @@ impl Image {
             Some(device) => cache.with_realtime(device.clone()),
             None => cache,
         };
-        Image { blocks, data, realtime }
+        Image { blocks, superblock: *superblock, data, realtime }
     }
 
     pub fn geometry(&self) -> &Geometry {
