@@ -238,3 +238,28 @@ fn a_table_of_mounts_that_is_given_counts() {
     assert_eq!(report.pointer("/log/state"), Some(&"in-use".into()));
     assert_eq!(bench.info(&["-t", "missing", "point"]).status.code(), Some(1));
 }
+
+/// The names of all fields of a JSON value.
+fn names(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+            found.push(name.clone());
+            names(value, found);
+        }),
+        Value::Array(values) => values.iter().for_each(|value| names(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_man_page_names_every_field() {
+    let bench = Bench::new();
+    bench.make("image", &[]);
+    bench.overwrite("image", 160 << 20, &[0; 512]);
+    let mut fields = Vec::new();
+    names(&bench.json(&["image"]), &mut fields);
+    let page = include_str!("../man/xfskit-info.roff");
+    for field in fields {
+        assert!(page.contains(&format!("\\fB{field}\\fR")) || page.contains(&format!(".B {field}\n")), "{field}");
+    }
+}
