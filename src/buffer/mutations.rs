@@ -377,7 +377,7 @@ fn realtime_blocks() {
 fn dquots() {
     let block = sample("quota/Dquots");
     let slot = RawDquotBlock::SIZE;
-    let mut case = |path: &'static str, value: u64, field: &'static str, rule: Rule| {
+    let case = |path: &'static str, value: u64, field: &'static str, rule: Rule| {
         let mut bytes = block.bytes.clone();
         set(&mut bytes, slot, RawDquotBlock::FIELDS, path, value);
         if rule != Rule::Crc {
@@ -415,6 +415,9 @@ fn dquots() {
     assert_eq!(failed, [Check::new("dquot", "type", Rule::Mismatch)]);
 }
 
+/// An inode, changes of it, and the check that it fails then.
+type InodeCase = (u64, &'static [(&'static str, u64)], &'static str, Rule);
+
 /// Inode number `ino` of a sample's first cluster, changed in some fields; the checks that it fails.
 fn inode_after(cluster: &Sample, ino: u64, changes: &[(&str, u64)]) -> Vec<Check> {
     let size = usize::try_from(cluster.verifier.geometry().inodes.size).expect("invariant: small");
@@ -433,7 +436,7 @@ fn inode_after(cluster: &Sample, ino: u64, changes: &[(&str, u64)]) -> Vec<Check
 fn inodes() {
     let cluster = sample("filled/InodeCluster");
     let (dir, local_dir, file, btree, link) = (128, 131, 132, 133, 135);
-    let cases: &[(u64, &[(&str, u64)], &'static str, Rule)] = &[
+    let cases: &[InodeCase] = &[
         (file, &[("core.magic", 1)], "magic", Rule::Magic),
         (file, &[("crc", STRANGE)], "crc", Rule::Crc),
         (file, &[("uuid", STRANGE)], "uuid", Rule::Uuid),
@@ -496,7 +499,7 @@ fn inodes() {
 fn metadata_inodes() {
     let cluster = sample("groups/InodeCluster");
     let (metadir, device) = (129, 134);
-    let cases: &[(u64, &[(&str, u64)], &'static str, Rule)] = &[
+    let cases: &[InodeCase] = &[
         (metadir, &[("core.metatype", 9)], "metatype", Rule::Range),
         (metadir, &[("core.mode", 0o040_755)], "mode", Rule::Mismatch),
         (metadir, &[("core.dmstate", 1)], "dmevmask", Rule::Padding),
