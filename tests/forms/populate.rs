@@ -145,7 +145,7 @@ fn files(root: &Path, blocksize: u64) -> io::Result<()> {
         File::create(root.join(format!("s{size}")))?.write_all(&contents)?;
     }
     // every second block: as many extents as blocks
-    for (name, count) in [("some", 6), ("btree", 300), ("deep", 40_000)] {
+    for (name, count) in [("some", 6), ("btree", 300), ("deep", 20_000)] {
         let file = File::create(root.join(name))?;
         let count = if blocksize > 16_384 { count / 32 } else { count };
         for at in 0..count {
