@@ -2,7 +2,6 @@
 //! page documents. Seeded; a fixed share, or 20,000 of each kind with `XFSKIT_FULL=1`.
 
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::Command;
