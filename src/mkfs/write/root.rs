@@ -1,6 +1,6 @@
 //! The root directory. Source: `parseproto` and `creatproto` of xfsprogs `mkfs/proto.c`, for the root of the default prototype.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::mkfs::write::chunk::Parent;
 use crate::mkfs::write::directory::Directory;
 use crate::mkfs::write::inode::{Inode, mode};
@@ -14,6 +14,13 @@ impl Maker<'_> {
     /// Makes the root directory, empty.
     pub fn make_root(&mut self) -> Result<Inode> {
         let ino = self.allocate_inode(Parent::None)?;
+        let expected = self.shape.expected_root();
+        if ino != expected {
+            return Err(Error::Usage(format!(
+                "-l agnum, -l su, -l sunit: with this log the root directory would be inode {ino}, where nobody looks for \
+                 it; allowed: a log in another group, or one that lets it be inode {expected}"
+            )));
+        }
         // programs that dump a filesystem count on generation 0 here
         let mut root = Inode::new(self.shape, ino, mode::DIRECTORY | PERMISSIONS, 0);
         let defaults = self.shape.layout.root;

@@ -200,6 +200,18 @@ impl Shape {
         (agno, u32::try_from(ino.0 & ((1u64 << log) - 1)).expect("invariant: 32 bits at most"))
     }
 
+    /// Where programs that repair a filesystem look for the root directory: behind the headers, the roots, the freelist
+    /// and a log in the first group, aligned. Source: `xfs_ialloc_calc_rootino`.
+    pub fn expected_root(&self) -> Ino {
+        let features = &self.layout.features;
+        let headers = (4 * self.layout.sector.bytes()).div_ceil(self.block);
+        let optional = [features.finobt, features.rmapbt, features.reflink].into_iter().map(u32::from).sum::<u32>();
+        let log = self.internal_log().filter(|(agno, _)| agno.0 == 0).map_or(0, |_| self.layout.log.blocks);
+        let first = headers + 3 + self.min_freelist(1, 1, 1) + optional + log;
+        let alignment = if self.ialloc_align > 0 { self.ialloc_align } else { self.layout.data.inode_alignment.max(1) };
+        self.ino(0, first.next_multiple_of(alignment) << self.inopblog)
+    }
+
     /// Fewest blocks of the freelist of a group whose trees have these heights.
     pub fn min_freelist(&self, bno_level: u32, cnt_level: u32, rmap_level: u32) -> u32 {
         let share = |level: u32, max: u32| (level + 1).min(max) * 2 - 2;
