@@ -11,6 +11,10 @@ fn make(target: &str, into: &Path) -> Output {
     let folder = into.to_str().expect("invariant: temporary folders have plain names");
     Command::new("make")
         .current_dir(env!("CARGO_MANIFEST_DIR"))
+        // The tests themselves may have been started by make, with variables of its own.
+        .env_remove("MAKEFLAGS")
+        .env_remove("MAKELEVEL")
+        .env_remove("MFLAGS")
         .args(["--no-print-directory", target, "PROFILE=debug", "PREFIX=/usr"])
         .arg(format!("DESTDIR={folder}/root"))
         .arg(format!("DIST={folder}/dist"))
