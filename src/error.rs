@@ -10,13 +10,13 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused a read, a write or another call.
-    #[error("{place}: {source}")]
+    #[error("{place}: {error}")]
     Io {
         /// What was being read or written.
         place: Place,
-        /// The system's own error.
-        #[source]
-        source: io::Error,
+        /// The system's own error. It is part of the message, and therefore not the error's source: whoever prints both
+        /// would say it twice.
+        error: io::Error,
     },
     /// A structure on disk fails a check.
     #[error("{0}")]
@@ -34,8 +34,8 @@ pub enum Error {
 
 impl Error {
     /// An I/O error at `place`.
-    pub fn io(place: Place, source: io::Error) -> Self {
-        Error::Io { place, source }
+    pub fn io(place: Place, error: io::Error) -> Self {
+        Error::Io { place, error }
     }
 
     /// One failed check as an error.

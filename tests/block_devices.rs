@@ -65,7 +65,7 @@ impl Drop for Loop {
 
 fn busy(path: &Path) -> String {
     match FileDevice::open(path, OpenFile::WRITE) {
-        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::ResourceBusy => source.to_string(),
+        Err(Error::Io { error, .. }) if error.kind() == io::ErrorKind::ResourceBusy => error.to_string(),
         other => panic!("{} should be busy: {other:?}", path.display()),
     }
 }

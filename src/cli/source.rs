@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 use crate::device::{ByteRange, Device, FileDevice, OpenFile, PartDevice, PartitionTable};
+use crate::error::Error;
 
 /// Arguments that pick a part of a file: nothing, a byte offset, or a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,7 +69,12 @@ impl SourceArgs {
     /// # Errors
     /// Those of [`FileDevice::open`] and of the partition table, with the path.
     pub fn open(&self, path: &Path, how: OpenFile) -> anyhow::Result<Source> {
-        let file = FileDevice::open(path, how).with_context(|| format!("cannot open {}", path.display()))?;
+        let file = FileDevice::open(path, how)
+            .map_err(|error| match error {
+                Error::Io { error, .. } => anyhow::Error::new(error),
+                other => other.into(),
+            })
+            .with_context(|| format!("cannot open {}", path.display()))?;
         let file = Arc::new(file);
         let device = self.part_of(Arc::clone(&file)).with_context(|| path.display().to_string())?;
         Ok(Source { file, device })

@@ -374,7 +374,7 @@ mod tests {
 
     fn kind_of_error(result: Result<FileDevice>) -> (io::ErrorKind, String) {
         match result {
-            Err(Error::Io { source, .. }) => (source.kind(), source.to_string()),
+            Err(Error::Io { error, .. }) => (error.kind(), error.to_string()),
             other => panic!("expected an I/O error, got {other:?}"),
         }
     }

@@ -274,7 +274,7 @@ mod tests {
         cut(&file, 100_000);
         let mut buf = vec![0; 1 << 20];
         let error = device.read_at(0, &mut buf).expect_err("most of it is gone");
-        assert!(matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof));
+        assert!(matches!(error, Error::Io { error, .. } if error.kind() == io::ErrorKind::UnexpectedEof));
         assert!(!device.is_mapped());
         device.read_at(0, &mut buf[..100_000]).expect("what is left is readable");
         assert!(buf[..100_000].iter().all(|byte| byte & 1 == 1));

@@ -11,6 +11,7 @@ use zerocopy::{FromZeros, IntoBytes};
 
 use super::contract::{ByteRange, Device, SectorSize, check_range, io_error, length_of};
 use super::extents::Extents;
+use super::random::random_uuid;
 use crate::error::{DeviceRole, Result};
 use crate::ondisk::crc;
 use crate::ondisk::undo::{RawUndoHeader, RawUndoRecord};
@@ -135,7 +136,7 @@ impl UndoLog {
         let mut header = RawUndoHeader::new_zeroed();
         header.magic = RawUndoHeader::MAGIC;
         header.version = RawUndoHeader::VERSION.into();
-        let uuid = Uuid::new_v4().into_bytes();
+        let uuid = random_uuid().into_bytes();
         header.uuid = uuid;
         header.fs_uuid = fs_uuid.unwrap_or_default().into_bytes();
         header.device_size = device.len().into();

@@ -7,11 +7,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use serde_json::json;
-use uuid::Uuid;
 
 use super::devices::{Opened, check_contents, look};
 use super::request::Request;
 use super::target::resolve_for;
+use crate::device::random_uuid;
 use crate::mkfs::devices::Devices;
 use crate::mkfs::layout::{Layout, Timestamp};
 use crate::mkfs::report::{self, Names};
@@ -71,7 +71,7 @@ fn environment(request: &Request) -> Environment {
         cpus,
         time: env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| epoch(&text)).unwrap_or_else(now),
         seed: (env::var("DETERMINISTIC_SEED").as_deref() == Ok("1")).then_some(SEED),
-        uuid: Uuid::new_v4(),
+        uuid: random_uuid(),
         discard: request.discard,
         force: request.force,
         dry_run: request.dry_run,

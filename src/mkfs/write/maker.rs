@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::device::Device;
+use crate::device::{Device, random_bytes};
 use crate::error::{Error, Result};
 use crate::mkfs::write::blocks::Blocks;
 use crate::mkfs::write::group::Group;
@@ -63,10 +63,7 @@ impl<'a> Maker<'a> {
 
     /// The next "random" number.
     pub fn random(&self) -> u32 {
-        self.shape.layout.seed.unwrap_or_else(|| {
-            let bytes = uuid::Uuid::new_v4().into_bytes();
-            u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
-        })
+        self.shape.layout.seed.unwrap_or_else(|| u32::from_ne_bytes(random_bytes()))
     }
 
     /// A commit: writes the present state of `inode` to its place.
