@@ -15,6 +15,8 @@
 
 mod bulk_load;
 mod cursor;
+#[cfg(test)]
+mod damage;
 mod delete;
 mod edit;
 mod insert;

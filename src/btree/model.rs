@@ -21,7 +21,7 @@ const FIRST: u64 = 64;
 const FORK: usize = 180;
 
 /// A filesystem with all nine trees and small blocks, so that trees get tall.
-fn geometry() -> Geometry {
+pub(super) fn geometry() -> Geometry {
     let mut sb = samples::superblock("groups");
     sb.blocksize = Be32::new(1024);
     sb.blocklog = 10;
@@ -42,7 +42,7 @@ fn owner(kind: BtreeKind) -> TreeOwner {
 
 /// Record number `n` of a tree, valid in [`geometry`]; numbers are in the order of the records, `variant` changes what
 /// is not part of the key.
-fn record(kind: BtreeKind, n: u32, variant: u32) -> Vec<u8> {
+pub(super) fn record(kind: BtreeKind, n: u32, variant: u32) -> Vec<u8> {
     let fits = "invariant: the numbers fit";
     match kind {
         BtreeKind::Bnobt => {
@@ -106,14 +106,35 @@ fn new_store() -> MemoryStore {
     MemoryStore::new(FIRST, u64::from(geometry().basic_blocks_per_block()))
 }
 
+/// A device with the blocks of a store.
+pub(super) fn device_of(store: &MemoryStore) -> MemoryDevice {
+    let device = MemoryDevice::new(4 << 30);
+    for (pointer, bytes) in store.blocks() {
+        device.write_at(pointer * u64::from(geometry().blocksize), bytes).expect("inside");
+    }
+    device
+}
+
+/// A small cache over a device.
+pub(super) fn cache_of(device: MemoryDevice) -> BlockCache {
+    BlockCache::new(Verifier::new(geometry()), Arc::new(device), 1 << 16)
+}
+
+/// A tree of `count` records.
+pub(super) fn load(kind: BtreeKind, count: u32, fill: Fill) -> (MemoryStore, EditRoot) {
+    let (mut store, geometry) = (new_store(), geometry());
+    let mut records: Vec<_> = (0..count).map(|n| record(kind, n, n)).collect();
+    records.sort_by_key(|record| SortKey::of_record(kind, record));
+    let (layout, identity) = (Layout::of_block(&geometry, kind), TreeIdentity::new(&geometry, owner(kind)));
+    let fork = kind.is_long().then_some(FORK);
+    let editor = bulk_load(&mut store, layout, identity, fork, fill, records.len(), &mut records.into_iter());
+    let root = editor.expect("records in order").root().clone();
+    (store, root)
+}
+
 /// Reads the tree back as a filesystem's and compares.
 fn compare(kind: BtreeKind, model: &Model, root: &EditRoot, fork: Option<&[u8]>, store: &MemoryStore) {
-    let geometry = geometry();
-    let device = MemoryDevice::new(64 << 20);
-    for (pointer, bytes) in store.blocks() {
-        device.write_at(pointer * u64::from(geometry.blocksize), bytes).expect("inside");
-    }
-    let cache = BlockCache::new(Verifier::new(geometry), Arc::new(device), 1 << 16);
+    let cache = cache_of(device_of(store));
     let tree = match root {
         EditRoot::Block { pointer, levels } => {
             Tree::of_group(kind, AgNumber(0), AgBlock(u32::try_from(*pointer).expect("small")), *levels)
