@@ -1,6 +1,6 @@
 //! Describing a filesystem: the engine of xfskit-info.
 //!
-//! [`inspect`] reads what there is to know into a [`Report`], a structure of plain data; [`geometry_text`] writes its
+//! [`inspect()`] reads what there is to know into a [`Report`], a structure of plain data; [`geometry_text`] writes its
 //! geometry as xfs_info does. [`mounts`] finds the device behind a mount point.
 
 mod copies;
