@@ -307,7 +307,7 @@ impl Device for FileDevice {
         if self.access == Access::Read {
             return Ok(());
         }
-        self.file.sync_all().map_err(|error| io_error(self.role, 0, error))
+        self.file.sync_data().map_err(|error| io_error(self.role, 0, error))
     }
 
     fn discard(&self, offset: u64, len: u64) -> Result<bool> {

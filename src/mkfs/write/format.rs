@@ -69,6 +69,9 @@ pub fn format(layout: &Layout, data: &dyn Device, log: Option<&dyn Device>, rt: 
         write_group(&shape, data, &mut group, &progress)?;
     }
     maker.blocks.write()?;
+    for device in [log, rt].into_iter().flatten() {
+        device.flush()?;
+    }
     data.flush()?;
     let primary = superblock::superblock(&shape, &progress, false);
     data.write_at(0, &superblock::sector(&shape, &primary))?;
