@@ -32,6 +32,7 @@ mod place;
 #[path = "oracle/printed.rs"]
 mod printed;
 #[path = "oracle/reference.rs"]
+#[allow(dead_code, reason = "other tests use other parts of it")]
 mod reference;
 #[path = "oracle/refusal.rs"]
 mod refusal;
