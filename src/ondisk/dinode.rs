@@ -14,7 +14,7 @@ ondisk! {
         2 => mode: Be16,
         /// 1, 2 or 3; 3 with version 5 superblocks alone.
         4 => version: u8,
-        /// Format of the data fork ([`format`]).
+        /// Format of the data fork ([`mod@format`]).
         5 => format: u8,
         /// Metadata file type ([`metatype`]) where [`flags2::METADATA`] is set; link count in version 1, else zero.
         6 => metatype: Be16,
@@ -49,7 +49,7 @@ ondisk! {
         80 => anextents: Be16,
         /// Where the attribute fork starts in the literal area, in units of 8 bytes; 0 when there is none.
         82 => forkoff: u8,
-        /// Format of the attribute fork ([`format`]).
+        /// Format of the attribute fork ([`mod@format`]).
         83 => aformat: i8,
         /// Not used: zero.
         84 => dmevmask: Be32,
