@@ -14,7 +14,7 @@
 //! | [`device`] | the storage trait and its stack |
 //! | [`readers`] | which kernels and GRUBs read which features, as data |
 //! | [`geometry`] | validated geometry, features, kinds of address |
-//! | [`ondisk`] | every on-disk structure, declared once; no I/O |
+//! | [`mod@ondisk`] | every on-disk structure, declared once; no I/O |
 //! | [`error`] | the errors of the library, and where on disk they happened |
 
 pub mod btree;

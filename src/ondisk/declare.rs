@@ -1,4 +1,4 @@
-//! The [`ondisk!`](crate::ondisk) declaration and the field tables that it makes.
+//! The [`ondisk!`](macro@crate::ondisk) declaration and the field tables that it makes.
 
 use zerocopy::byteorder::{ByteOrder, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

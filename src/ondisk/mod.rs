@@ -1,6 +1,6 @@
 //! Every on-disk structure of XFS, each declared once; no I/O here.
 //!
-//! A structure is declared with [`ondisk!`](crate::ondisk), which gives a `repr(C)` type of big-endian integers that can be
+//! A structure is declared with [`ondisk!`](macro@crate::ondisk), which gives a `repr(C)` type of big-endian integers that can be
 //! laid over bytes, asserts its size and the offset of each field at compile time, and makes a table of its
 //! fields ([`OnDisk::FIELDS`]). Offsets stand in that declaration and nowhere else.
 

@@ -13,7 +13,7 @@ const PAGE: u32 = 4096;
 /// Resolves options to a layout that the target can use: features that it lacks are off, unless they were asked for.
 ///
 /// # Errors
-/// `Usage`, when an option asks for something that the target lacks, and for all that [`resolve`] refuses.
+/// `Usage`, when an option asks for something that the target lacks, and for all that [`resolve()`] refuses.
 pub(super) fn resolve_for(
     target: Option<Target>,
     options: &Options,
