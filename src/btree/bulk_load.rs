@@ -49,12 +49,12 @@ pub fn bulk_load<'s, S: BlockStore>(
     let mut items = Items::Records(&mut checked, count);
     loop {
         let left = items.len();
-        if let Some(fork_size) = fork_size.filter(|&size| layout.in_inode(size).most(level) >= left) {
-            if level > 0 || layout.kind() != BtreeKind::Bmbt {
-                let node = NodeBuf { level, items: items.take(left)?, ..NodeBuf::default() };
-                editor.root = EditRoot::Inode { node, fork_size };
-                break;
-            }
+        if let Some(fork_size) = fork_size.filter(|&size| layout.in_inode(size).most(level) >= left)
+            && (level > 0 || layout.kind() != BtreeKind::Bmbt)
+        {
+            let node = NodeBuf { level, items: items.take(left)?, ..NodeBuf::default() };
+            editor.root = EditRoot::Inode { node, fork_size };
+            break;
         }
         let children = editor.load_level(level, fill, &mut items)?;
         if let ([Item::Child { pointer, .. }], None) = (&children[..], fork_size) {

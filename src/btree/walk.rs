@@ -245,10 +245,10 @@ impl Walker<'_, '_> {
             self.fail("key", Rule::Mismatch, place.clone(), "the parent's low key is greater".to_owned());
         }
         let highest = (0..node.count).filter_map(|index| node.high_key(index)).map(sort).max();
-        if let (Some(high), Some(highest)) = (expected.high, highest) {
-            if sort(high) < highest {
-                self.fail("key", Rule::Mismatch, place.clone(), "the parent's high key is less".to_owned());
-            }
+        if let (Some(high), Some(highest)) = (expected.high, highest)
+            && sort(high) < highest
+        {
+            self.fail("key", Rule::Mismatch, place.clone(), "the parent's high key is less".to_owned());
         }
         let overlapping = self.tree.kind.is_overlapping();
         let ordered = |pair: (SortKey, SortKey)| pair.0 < pair.1 || overlapping && pair.0 == pair.1;

@@ -163,10 +163,10 @@ impl Group {
         if newino != NULL && next < self.agi.length.get() {
             let mut exact = request;
             exact.minalignslop = shape.cluster_align - 1;
-            if self.prepare(shape, &mut exact)? {
-                if let Some(extent) = self.allocate_exact(shape, &exact, next, inodes)? {
-                    return Ok(Some((extent, false)));
-                }
+            if self.prepare(shape, &mut exact)?
+                && let Some(extent) = self.allocate_exact(shape, &exact, next, inodes)?
+            {
+                return Ok(Some((extent, false)));
             }
         }
         let root = self.agi.root.get();
@@ -176,10 +176,10 @@ impl Group {
         };
         for alignment in alignments.into_iter().flatten() {
             let mut aligned = Request { alignment, ..request };
-            if self.prepare(shape, &mut aligned)? {
-                if let Some(extent) = self.allocate_near(shape, &aligned, root, agblocks, inodes)? {
-                    return Ok(Some((extent, false)));
-                }
+            if self.prepare(shape, &mut aligned)?
+                && let Some(extent) = self.allocate_near(shape, &aligned, root, agblocks, inodes)?
+            {
+                return Ok(Some((extent, false)));
             }
         }
         if !shape.layout.features.sparse_inodes || shape.ialloc_min_blks >= shape.ialloc_blks {

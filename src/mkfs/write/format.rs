@@ -164,11 +164,11 @@ fn wipe(shape: &Shape, data: &dyn Device) -> Result<()> {
     if sector.iter().any(|&byte| byte != 0) {
         data.flush()?;
     }
-    if layout.erase_old_superblocks {
-        if let Some(old) = OldGroups::find(&sector) {
-            sector.fill(0);
-            old.erase(data, &sector)?;
-        }
+    if layout.erase_old_superblocks
+        && let Some(old) = OldGroups::find(&sector)
+    {
+        sector.fill(0);
+        old.erase(data, &sector)?;
     }
     data.write_zeroes(layout.data.device_bytes - wiped, wiped)
 }
