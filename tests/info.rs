@@ -237,6 +237,8 @@ fn a_table_of_mounts_that_is_given_counts() {
     let report = bench.json(&["-t", "table", "point"]);
     assert_eq!(report.pointer("/log/state"), Some(&"in-use".into()));
     assert_eq!(bench.info(&["-t", "missing", "point"]).status.code(), Some(1));
+    let endless = bench.info(&["-t", "/dev/zero", "point"]);
+    assert!(complaint(&endless).contains("longer than 16777216 bytes"), "{}", complaint(&endless));
 }
 
 /// The names of all fields of a JSON value.

@@ -29,15 +29,19 @@ impl Bench {
         path
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_xfskit-mkfs"))
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xfskit-mkfs"));
+        command
             .args(arguments)
             .current_dir(self.dir.path())
             .env("SOURCE_DATE_EPOCH", "1700000000")
             .env("DETERMINISTIC_SEED", "1")
-            .env_remove("TEST_DIR")
-            .output()
-            .expect("the tool can be started")
+            .env_remove("TEST_DIR");
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the tool can be started")
     }
 
     /// Runs the tool, which must succeed, and gives what it prints.
@@ -162,6 +166,10 @@ fn errors_name_the_option_and_what_is_allowed() {
         (&["-p", "x"], "-p: filling a filesystem while it is made is not supported yet"),
         (&["-L", "thirteenchars"], "-L thirteenchars: 13 bytes; allowed: up to 12 bytes"),
         (&["-X"], "-X"),
+        (&["--target", "kernel=abc"], "--target kernel=abc: 'abc' is not a kernel release"),
+        (&["--target", "kernel=9.9"], "--target kernel=9.9: Linux 9.9 is outside the table"),
+        (&["--offset", "2g"], "--offset 2147483648 lies behind the end; allowed: 0 to 1073741824"),
+        (&["-c", "options=/dev/zero"], "-c options=/dev/zero: longer than 1048576 bytes"),
     ];
     for (arguments, expected) in cases {
         let command: Vec<&str> = arguments.iter().copied().chain(["a.img"]).collect();
@@ -170,6 +178,45 @@ fn errors_name_the_option_and_what_is_allowed() {
     }
     assert!(bench.refused(&[]).contains("no device or file"));
     assert!(!is_xfs(&bench.path("a.img")));
+}
+
+#[test]
+fn one_file_is_not_two_sections() {
+    let bench = Bench::new();
+    bench.sparse("a.img", "1g");
+    fs::hard_link(bench.path("a.img"), bench.path("b.img")).expect("invariant: the folder is writable");
+    for arguments in [["-l", "logdev=a.img"], ["-l", "logdev=b.img"], ["-r", "rtdev=b.img"]] {
+        for action in ["-f", "-N"] {
+            let error = bench.refused(&[action, arguments[0], arguments[1], "a.img"]);
+            assert!(error.contains("section (a.img) already"), "{arguments:?}: {error}");
+        }
+    }
+    assert!(!is_xfs(&bench.path("a.img")));
+}
+
+#[test]
+fn a_full_standard_output_is_not_taken_for_a_full_device() {
+    let bench = Bench::new();
+    bench.sparse("a.img", "1g");
+    let full = File::create("/dev/full").expect("invariant: there is such a device");
+    let output = bench.command(&["a.img"]).stdout(full).output().expect("invariant: the tool is built");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && error.contains("standard output: No space left"), "{error}");
+    assert!(!is_xfs(&bench.path("a.img")));
+}
+
+#[test]
+fn a_time_that_is_none_is_not_passed_over_in_silence() {
+    let bench = Bench::new();
+    let run = |time: &str| {
+        let arguments = ["-N", "--size", "1g", "a.img"];
+        let output = bench.command(&arguments).env("SOURCE_DATE_EPOCH", time).output();
+        let output = output.expect("invariant: the tool is built");
+        assert!(output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(run("yesterday").contains("SOURCE_DATE_EPOCH=yesterday"));
+    assert_eq!(run("1700000000"), "");
 }
 
 #[test]

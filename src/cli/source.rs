@@ -87,6 +87,10 @@ impl SourceArgs {
 
     fn part_of(&self, file: Arc<FileDevice>) -> crate::error::Result<Arc<dyn Device>> {
         let range = match (self.offset, self.partition) {
+            (Some(start), _) if start > file.len() => {
+                let len = file.len();
+                return Err(Error::Usage(format!("--offset {start} lies behind the end; allowed: 0 to {len}")));
+            }
             (Some(start), _) => ByteRange { start, len: file.len().saturating_sub(start) },
             (None, Some(number)) => PartitionTable::read(&*file)?.find(&*file, number)?,
             (None, None) => return Ok(file),

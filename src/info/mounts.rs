@@ -1,6 +1,7 @@
 //! What is mounted where: from /proc/self/mountinfo, or from a table in the form of /proc/mounts (proc(5), fstab(5)).
 
 use std::fs;
+use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,8 @@ use crate::error::{Error, Place, Result};
 
 /// Major number of loop devices.
 const LOOP_MAJOR: u32 = 7;
+/// The longest table of mounts that is read, in bytes.
+const LONGEST_TABLE: u64 = 16 << 20;
 
 /// A mounted XFS filesystem.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +34,7 @@ pub struct Mount {
 pub fn mounted(table: Option<&Path>) -> Result<Vec<Mount>> {
     match table {
         Some(path) => {
-            let bytes = fs::read(path).map_err(|error| Error::io(Place::default(), error))?;
+            let bytes = read_table(path).map_err(|error| Error::io(Place::default(), error))?;
             Ok(parse_mounts(&String::from_utf8_lossy(&bytes)))
         }
         None => {
@@ -39,6 +42,16 @@ pub fn mounted(table: Option<&Path>) -> Result<Vec<Mount>> {
             Ok(parse_mountinfo(&String::from_utf8_lossy(&bytes)))
         }
     }
+}
+
+/// The contents of a table that somebody named, unless it goes on for ever.
+fn read_table(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(LONGEST_TABLE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST_TABLE {
+        return Err(io::Error::other(format!("longer than {LONGEST_TABLE} bytes, which are allowed")));
+    }
+    Ok(bytes)
 }
 
 /// The mount that `path` names: by its mount point, or by its device. The last one mounted on a place is the one to be seen

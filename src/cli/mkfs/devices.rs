@@ -1,7 +1,6 @@
 //! The devices: looked at before anything is decided, opened for writing when everything is.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Context, bail};
 
@@ -35,11 +34,13 @@ pub(super) fn look(request: &Request) -> anyhow::Result<Devices> {
     let other = |name: &Option<String>, role| {
         name.as_deref().map(|name| facts(name, SourceArgs::default(), role, request.force)).transpose()
     };
-    Ok(Devices {
+    let devices = Devices {
         data,
         log: other(&options.log_name, DeviceRole::Log)?,
         realtime: other(&options.realtime_name, DeviceRole::Realtime)?,
-    })
+    };
+    all_different(&devices)?;
+    Ok(devices)
 }
 
 fn facts(name: &str, part: SourceArgs, role: DeviceRole, force: bool) -> anyhow::Result<DeviceFacts> {
@@ -116,7 +117,6 @@ impl Opened {
         let log = log.map(|log| open(log, SourceArgs::default(), DeviceRole::Log)).transpose()?;
         let realtime = devices.realtime.as_ref();
         let realtime = realtime.map(|device| open(device, SourceArgs::default(), DeviceRole::Realtime)).transpose()?;
-        all_different(&[Some(&data), log.as_ref(), realtime.as_ref()])?;
         Ok(Opened { data, log, realtime })
     }
 
@@ -175,12 +175,19 @@ fn discard(source: &Source, bytes: u64) {
     }
 }
 
-fn all_different(sources: &[Option<&Source>]) -> anyhow::Result<()> {
-    let files: Vec<&Arc<FileDevice>> = sources.iter().flatten().map(|source| &source.file).collect();
-    for (index, file) in files.iter().enumerate() {
-        if files[..index].iter().any(|other| other.is_same_as(file)) {
-            bail!("{} is named for two sections", file.path().display());
+/// Refuses one file under two names: the sections would overwrite each other.
+fn all_different(devices: &Devices) -> anyhow::Result<()> {
+    let mut seen: Vec<(FileDevice, &str)> = Vec::new();
+    let sections =
+        [(Some(&devices.data), "data"), (devices.log.as_ref(), "log"), (devices.realtime.as_ref(), "realtime")];
+    for (facts, section) in sections {
+        let Some(path) = facts.map(|facts| Path::new(&facts.name)).filter(|path| path.exists()) else { continue };
+        let file = FileDevice::open(path, OpenFile::READ)?;
+        if let Some((other, first)) = seen.iter().find(|(other, _)| other.is_same_as(&file)) {
+            let (one, two) = (path.display(), other.path().display());
+            bail!("{one} is named for the {section} section, and is the file of the {first} section ({two}) already");
         }
+        seen.push((file, section));
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! From arguments to a request: options from three sources, and what is to be done with them.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 
 use clap::{ArgMatches, FromArgMatches};
 
@@ -12,6 +13,9 @@ use crate::mkfs::config_file;
 use crate::mkfs::numbers::{self, Units};
 use crate::mkfs::suboptions::{Group, Key};
 use crate::readers::Target;
+
+/// The longest configuration file that is read, in bytes.
+const LONGEST_FILE: u64 = 1 << 20;
 
 /// What the user asked for.
 #[derive(Debug)]
@@ -52,10 +56,17 @@ impl Request {
             json: set("json"),
             version,
             size: text("size").map(image_size).transpose()?,
-            target: text("target").map(str::parse).transpose()?,
+            target: text("target").map(target).transpose()?,
             source,
         })
     }
+}
+
+fn target(text: &str) -> Result<Target> {
+    text.parse().map_err(|error| match error {
+        Error::Usage(what) if !what.starts_with("--target") => Error::Usage(format!("--target {text}: {what}")),
+        other => other,
+    })
 }
 
 fn image_size(text: &str) -> Result<u64> {
@@ -119,6 +130,11 @@ fn lists(matches: &ArgMatches, group: Group) -> impl Iterator<Item = (usize, &st
 }
 
 fn contents(option: &str, path: &str) -> Result<String> {
-    let bytes = fs::read(path).map_err(|error| Error::Usage(format!("{option}={path}: cannot be read: {error}")))?;
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST_FILE + 1).read_to_end(&mut bytes));
+    read.map_err(|error| Error::Usage(format!("{option}={path}: cannot be read: {error}")))?;
+    if bytes.len() as u64 > LONGEST_FILE {
+        return Err(Error::Usage(format!("{option}={path}: longer than {LONGEST_FILE} bytes, which are allowed")));
+    }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,6 +1,7 @@
 //! What xfskit-mkfs does with a request.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -69,7 +70,7 @@ fn environment(request: &Request) -> Environment {
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX));
     Environment {
         cpus,
-        time: env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| epoch(&text)).unwrap_or_else(now),
+        time: env::var_os("SOURCE_DATE_EPOCH").and_then(|text| epoch(&text)).unwrap_or_else(now),
         seed: (env::var("DETERMINISTIC_SEED").as_deref() == Ok("1")).then_some(SEED),
         uuid: random_uuid(),
         discard: request.discard,
@@ -79,9 +80,14 @@ fn environment(request: &Request) -> Environment {
     }
 }
 
-/// A time from SOURCE_DATE_EPOCH.
-fn epoch(text: &str) -> Option<Timestamp> {
-    text.parse().ok().map(|sec| Timestamp { sec, nsec: 0 })
+/// A time from SOURCE_DATE_EPOCH. As with mkfs.xfs, one that cannot be read is no error; but it is not passed over in silence.
+fn epoch(text: &OsStr) -> Option<Timestamp> {
+    let text = text.to_string_lossy();
+    let sec = text.trim_start().parse().ok();
+    if sec.is_none() && !text.is_empty() {
+        complain(&format!("SOURCE_DATE_EPOCH={text} is no number of seconds; the time of day is taken"));
+    }
+    sec.map(|sec| Timestamp { sec, nsec: 0 })
 }
 
 /// Now, to the microsecond, as mkfs.xfs has it.
@@ -92,8 +98,8 @@ fn now() -> Timestamp {
 
 fn say(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    Ok(stdout.flush()?)
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.context("cannot write to the standard output")
 }
 
 /// An error and its causes in a line; a cause that is part of its message already is not said twice.

@@ -149,18 +149,24 @@ fn compare_with_device(context: &mut Context, asked: Basic) {
 fn log_unit(context: &mut Context, sizes: &Sizes, choice: &Choice, data_unit: u32) -> Result<u32> {
     let options = context.options;
     let block = int(i64::from(sizes.block.bytes()));
+    let broken = |bytes: i32| {
+        usage(format!(
+            "-l su, -l sunit: {bytes} bytes are not whole blocks; allowed: multiples of {block} up to {LARGEST_LOG_UNIT} bytes"
+        ))
+    };
     let asked = if options.given(Key::LogSunit) {
         options.number(Key::LogSunit).map_or(0, int)
     } else if options.given(Key::LogSu) {
-        options.size(Key::LogSu, sizes.units())?.and_then(|bytes| i64::try_from(bytes >> 9).ok()).map_or(0, int)
+        let bytes = options.size(Key::LogSu, sizes.units())?.and_then(|bytes| i64::try_from(bytes).ok()).map_or(0, int);
+        if bytes % block != 0 {
+            return Err(broken(bytes));
+        }
+        bytes >> 9
     } else {
         0
     };
     if (asked << 9) % block != 0 {
-        return Err(usage(format!(
-            "-l su, -l sunit: {} bytes are not whole blocks; allowed: multiples of {block} up to {LARGEST_LOG_UNIT} bytes",
-            asked << 9
-        )));
+        return Err(broken(asked << 9));
     }
     let external = context.devices.log.as_ref().filter(|_| !options.log_internal).map(|log| log.stripe().0);
     let large_sector = i32::from(sizes.log_sector.bytes() > 512);

@@ -89,6 +89,16 @@ fn a_log_unit_that_is_too_large_becomes_32_kib() {
 }
 
 #[test]
+fn a_log_unit_is_whole_blocks_to_the_byte() {
+    let devices = only(block_device("sda", GIB));
+    for list in ["su=4097", "su=1k", "sunit=7", "su=4607"] {
+        let error = refusal(&devices, &[(Group::Log, list)]);
+        assert!(error.contains("allowed: multiples of 4096 up to 262144 bytes"), "{list}: {error}");
+    }
+    assert_eq!(resolved(&devices, &[(Group::Log, "su=8k")]).expect("allowed").layout.log.stripe_unit, 2);
+}
+
+#[test]
 fn the_sector_is_the_physical_one_unless_blocks_are_smaller() {
     let mut facts = block_device("sda", GIB);
     facts.topology.sector_size.physical = 4096;
