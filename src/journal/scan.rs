@@ -195,20 +195,18 @@ mod tests {
             header.size = (32 * 1024).into();
             let mut headers = header.as_bytes().to_vec();
             pack(&mut headers, &mut payload, self.cycle).expect("one header suffices");
+            // blocks behind the wrap carry the next cycle, which the CRC covers (xlog_split_iclog)
+            let before_wrap = (self.blocks - self.at - 1) as usize;
+            for block in payload.chunks_exact_mut(BBSIZE).skip(before_wrap) {
+                block[..4].copy_from_slice(&(self.cycle + 1).to_be_bytes());
+            }
             header.cycle_data = RawLogRecHeader::read_from_prefix_of(&headers);
             header.crc = record_crc(&headers, &payload, CrcReach::Usual).expect("a header").into();
             [header.as_bytes(), &payload].concat()
         }
 
         fn write(&mut self, len: usize, tail: Lsn, unmount: bool) {
-            let mut bytes = self.record(len, tail, unmount);
-            let first_cycle = self.cycle;
-            for block in bytes.chunks_exact_mut(BBSIZE) {
-                if self.cycle != first_cycle {
-                    // blocks behind the wrap carry the next cycle, as xlog_pack_data does
-                    let word = if block.starts_with(&HEADER_MAGIC.to_be_bytes()) { 4..8 } else { 0..4 };
-                    block[word].copy_from_slice(&self.cycle.to_be_bytes());
-                }
+            for block in self.record(len, tail, unmount).chunks_exact(BBSIZE) {
                 self.put(block);
             }
         }
