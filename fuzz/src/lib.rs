@@ -62,7 +62,7 @@ fn base(lists: &[(Group, &str)]) -> Base {
     };
     let resolved = resolve(&options, &devices, &Defaults::default(), &environment).expect("the options are sound");
     let device = MemoryDevice::new(SIZE);
-    format(&resolved.layout, &device, None, None).expect("memory can be written");
+    format(&resolved.layout, &device, None, None, &mut || ()).expect("memory can be written");
     let sectors = sectors_of(&device);
     Base { device, sectors }
 }

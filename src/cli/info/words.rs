@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use comfy_table::{ContentArrangement, Table, presets};
+
 use crate::info::{LogShape, LogStateName, Quota, Readers, Report, Secondaries};
 
 /// The lines of `--verbose`.
@@ -38,42 +40,40 @@ pub(super) fn details(report: &Report) -> String {
     if report.realtime.blocks > 0 {
         line("free realtime extents", &format!("{} of {}", counters.free_realtime_extents, report.realtime.extents));
     }
-    text + &readers_words(report)
+    text + "\n" + &readers_words(report)
 }
 
-/// The lines of `--readable-by`.
+/// The table of `--readable-by`.
 pub(super) fn readers_words(report: &Report) -> String {
     let who = &report.readable_by;
-    let mut text = String::new();
-    for (name, kind, readers) in [
-        ("Linux, read-write", "Linux", &who.linux_read_write),
-        ("Linux, read-only", "Linux", &who.linux_read_only),
-        ("GRUB", "GRUB", &who.grub),
-    ] {
-        writeln!(text, "{name:<22} {}", range_words(kind, readers))
-            .expect("invariant: a String takes all that is written");
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["readable by", "versions", "decided by", "on condition"]);
+    for (name, readers) in
+        [("Linux, read-write", &who.linux_read_write), ("Linux, read-only", &who.linux_read_only), ("GRUB", &who.grub)]
+    {
+        table.add_row([name.to_owned(), versions(readers), decided(readers), readers.conditions.join("; ")]);
     }
+    let mut text = table.trim_fmt() + "\n";
     for warned in &who.experimental {
-        let until = warned.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
-        writeln!(text, "{:<22} {}, by Linux {} on{until}", "called experimental", warned.feature, warned.from)
+        let until = warned.until.as_ref().map_or(" on".to_owned(), |until| format!(" until {until}"));
+        writeln!(text, "Linux warns that {} is experimental, from {}{until}", warned.feature, warned.from)
             .expect("invariant: a String takes all that is written");
     }
     text
 }
 
-fn range_words(kind: &str, readers: &Readers) -> String {
-    let because =
-        |features: &[&str]| if features.is_empty() { String::new() } else { format!(" ({})", features.join(", ")) };
-    let decided = because(&readers.decided_by);
-    let range = match (&readers.oldest, &readers.newest) {
-        (None, _) => return format!("none{decided}"),
-        (Some(oldest), None) => format!("{kind} {oldest} and later{decided}"),
-        (Some(oldest), Some(newest)) => {
-            format!("{kind} {oldest}{decided} to {newest}{}", because(&readers.ended_by))
-        }
-    };
-    let conditions = readers.conditions.iter();
-    conditions.fold(range, |text, condition| text + "; " + condition)
+fn versions(readers: &Readers) -> String {
+    match (&readers.oldest, &readers.newest) {
+        (None, _) => "none".to_owned(),
+        (Some(oldest), None) => format!("{oldest} and later"),
+        (Some(oldest), Some(newest)) => format!("{oldest} to {newest}"),
+    }
+}
+
+fn decided(readers: &Readers) -> String {
+    let ended = readers.ended_by.iter().map(|feature| format!("{feature} (the end)"));
+    readers.decided_by.iter().map(ToString::to_string).chain(ended).collect::<Vec<_>>().join(", ")
 }
 
 fn unknown(report: &Report) -> Vec<(&'static str, u32)> {

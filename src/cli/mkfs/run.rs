@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use super::devices::{Opened, check_contents, look};
@@ -20,6 +21,9 @@ use crate::mkfs::{self, Environment, config_file};
 
 /// Every generation number of a filesystem that is to be the same each time; mkfs.xfs takes this one too.
 const SEED: u32 = 0x5345_4544;
+
+/// Allocation groups from which on a progress bar is shown; so many take a second or more.
+const LONG_WORK: u32 = 10_000;
 
 /// Does what was asked for.
 pub(super) fn run(request: Request) -> anyhow::Result<()> {
@@ -43,9 +47,21 @@ pub(super) fn run(request: Request) -> anyhow::Result<()> {
     }
     if let Some(opened) = opened {
         opened.prepare(&request, &devices, &layout)?;
-        mkfs::format(&layout, opened.data(), opened.log(), opened.realtime())?;
+        let bar = progress_bar(layout.data.agcount);
+        mkfs::format(&layout, opened.data(), opened.log(), opened.realtime(), &mut || bar.inc(1))?;
+        bar.finish_and_clear();
     }
     Ok(())
+}
+
+/// A bar that counts allocation groups, on a terminal alone and where there are so many that it takes a while.
+fn progress_bar(groups: u32) -> ProgressBar {
+    if groups < LONG_WORK {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{wide_bar} {pos} of {len} groups, {eta}")
+        .expect("invariant: the template is sound");
+    ProgressBar::new(u64::from(groups)).with_style(style)
 }
 
 fn description(request: &Request, devices: &Devices, layout: &Layout) -> String {

@@ -36,12 +36,18 @@ pub struct Report {
 
 /// Makes the filesystem that `layout` describes on `data`, with its log on `log` if that is external, and its realtime section on
 /// `rt` if that has a device. The devices have the sizes that `layout` was resolved for; block devices whose contents
-/// are to be discarded have been discarded before.
+/// are to be discarded have been discarded before. `group_written` is called for each allocation group, `agcount` times.
 ///
 /// # Errors
 /// `Io`; `Usage` when a device is missing or the space does not suffice. What stands on the devices after an
 /// error is no filesystem.
-pub fn format(layout: &Layout, data: &dyn Device, log: Option<&dyn Device>, rt: Option<&dyn Device>) -> Result<Report> {
+pub fn format(
+    layout: &Layout,
+    data: &dyn Device,
+    log: Option<&dyn Device>,
+    rt: Option<&dyn Device>,
+    group_written: &mut dyn FnMut(),
+) -> Result<Report> {
     let shape = Shape::new(layout);
     wipe(&shape, data)?;
     match shape.internal_log() {
@@ -67,6 +73,7 @@ pub fn format(layout: &Layout, data: &dyn Device, log: Option<&dyn Device>, rt: 
     for agno in (0..layout.data.agcount).rev() {
         let mut group = maker.take_group(agno)?;
         write_group(&shape, data, &mut group, &progress)?;
+        group_written();
     }
     maker.blocks.write()?;
     for device in [log, rt].into_iter().flatten() {

@@ -152,7 +152,7 @@ fn fingerprint(device: &dyn Device) -> (u64, u32) {
 #[test]
 fn defaults_are_those_of_mkfs_xfs() {
     let device = MemoryDevice::new(32 * MIB);
-    let report = format(&defaults(), &device, None, None).expect("enough space");
+    let report = format(&defaults(), &device, None, None, &mut || ()).expect("enough space");
     assert_eq!(report.rootino, 128);
     assert_eq!(fingerprint(&device), (86, 0xf2ae_144d));
 }
@@ -160,14 +160,14 @@ fn defaults_are_those_of_mkfs_xfs() {
 #[test]
 fn version_4_is_that_of_mkfs_xfs() {
     let device = MemoryDevice::new(32 * MIB);
-    format(&version_4(), &device, None, None).expect("enough space");
+    format(&version_4(), &device, None, None, &mut || ()).expect("enough space");
     assert_eq!(fingerprint(&device), (48, 0x4dcf_3e8d));
 }
 
 #[test]
 fn realtime_groups_are_those_of_mkfs_xfs() {
     let (device, rt) = (MemoryDevice::new(64 * MIB), MemoryDevice::new(64 * MIB));
-    format(&realtime_groups(), &device, None, Some(&rt)).expect("enough space");
+    format(&realtime_groups(), &device, None, Some(&rt), &mut || ()).expect("enough space");
     assert_eq!(fingerprint(&device), (184, 0xd074_07d5));
     assert_eq!(fingerprint(&rt), (1, 0xfc05_dab5));
 }
@@ -176,7 +176,7 @@ fn realtime_groups_are_those_of_mkfs_xfs() {
 fn a_second_run_makes_the_same_bytes() {
     let device = MemoryDevice::new(32 * MIB);
     for _ in 0..2 {
-        format(&defaults(), &device, None, None).expect("enough space");
+        format(&defaults(), &device, None, None, &mut || ()).expect("enough space");
         assert_eq!(fingerprint(&device), (86, 0xf2ae_144d));
     }
 }
@@ -184,7 +184,7 @@ fn a_second_run_makes_the_same_bytes() {
 #[test]
 fn the_primary_superblock_is_the_last_that_is_written() {
     let device = FaultDevice::new(MemoryDevice::new(32 * MIB)).recording();
-    format(&defaults(), &device, None, None).expect("enough space");
+    format(&defaults(), &device, None, None, &mut || ()).expect("enough space");
     let events = device.take_events();
     let [.., Event::Flush, Event::Write { offset: 0, bytes }, Event::Flush] = &events[..] else {
         panic!("ends with {:?}", &events[events.len() - 3..]);
@@ -196,18 +196,18 @@ fn the_primary_superblock_is_the_last_that_is_written() {
 #[test]
 fn an_error_at_any_write_leaves_no_filesystem() {
     let old = MemoryDevice::new(32 * MIB);
-    format(&version_4(), &old, None, None).expect("enough space");
+    format(&version_4(), &old, None, None, &mut || ()).expect("enough space");
     let mut start = vec![0; usize::try_from(MIB).expect("small")];
     old.read_at(0, &mut start).expect("in range");
 
     let count = FaultDevice::new(MemoryDevice::new(32 * MIB));
-    format(&defaults(), &count, None, None).expect("enough space");
+    format(&defaults(), &count, None, None, &mut || ()).expect("enough space");
     for nth in 1..count.count(Operation::Write) {
         let fault = Fault { operation: Operation::Write, nth, effect: Effect::Torn(100), then_dead: false };
         let inner = MemoryDevice::new(32 * MIB);
         inner.write_at(0, &start).expect("in range");
         let device = FaultDevice::new(inner).with(fault);
-        format(&defaults(), &device, None, None).expect_err("the device fails");
+        format(&defaults(), &device, None, None, &mut || ()).expect_err("the device fails");
         let mut sector = vec![0; 512];
         device.read_at(0, &mut sector).expect("in range");
         let last = nth + 1 == count.count(Operation::Write);
@@ -220,8 +220,8 @@ fn an_error_at_any_write_leaves_no_filesystem() {
 fn a_missing_device_is_an_error() {
     let device = MemoryDevice::new(64 * MIB);
     let mut layout = realtime_groups();
-    format(&layout, &device, None, None).expect_err("no realtime device");
+    format(&layout, &device, None, None, &mut || ()).expect_err("no realtime device");
     layout = defaults();
     layout.log.place = LogPlace::External;
-    format(&layout, &device, None, None).expect_err("no log device");
+    format(&layout, &device, None, None, &mut || ()).expect_err("no log device");
 }
