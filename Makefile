@@ -26,7 +26,7 @@ STATIC  := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 
 build: $(BUILT)/.tools
 
-# Only built if a source is newer, so that `sudo make install` needs no Rust after `make`.
+# Only built if a source is newer, so that `sudo make install` needs no Rust after `make build man`.
 $(BUILT)/.tools: $(SOURCES)
 	$(CARGO) build $(FLAGS) --bins
 	@touch $@

@@ -246,7 +246,7 @@ fn a_dry_run_tells_what_it_would_do_as_json() {
     let bench = Bench::new();
     let text = bench.made(&["--dry-run", "--json", "-m", UUID, "-L", "name", "--size", "1g", "a.img"]);
     let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(json["version"], 1);
+    assert_eq!(json["format"], 1);
     assert_eq!(json["dry_run"], true);
     assert_eq!(json["label"], "name");
     assert_eq!(json["uuid"], "1b4e28ba-2fa1-11d2-883f-0016d3cca427");
@@ -287,4 +287,43 @@ fn a_filesystem_can_begin_inside_a_file() {
     let (disk, plain) = (fs::read(disk).expect("readable"), fs::read(plain).expect("readable"));
     assert!(disk[..1 << 20] == vec![0; 1 << 20][..]);
     assert!(disk[1 << 20..] == plain[..]);
+}
+
+#[test]
+fn what_lies_around_the_filesystem_is_not_lost_without_force() {
+    let bench = Bench::new();
+    // an MBR with one Linux partition from sector 2048 on, and an extended one behind it
+    let disk = bench.sparse("disk", "1g");
+    let mut record = [0; 512];
+    for (entry, (kind, start, sectors)) in
+        [(0x83u8, 2048u32, 0x10_0000u32), (0x05, 0x11_0000, 0x1000)].into_iter().enumerate()
+    {
+        let at = 446 + 16 * entry;
+        record[at + 4] = kind;
+        record[at + 8..at + 12].copy_from_slice(&start.to_le_bytes());
+        record[at + 12..at + 16].copy_from_slice(&sectors.to_le_bytes());
+    }
+    record[510..].copy_from_slice(&[0x55, 0xaa]);
+    let mut file = File::options().write(true).open(&disk).expect("the disk is there");
+    std::io::Write::write_all(&mut file, &record).expect("the disk can be written");
+
+    assert!(bench.refused(&["--offset", "1m", "disk"]).contains("partition table"));
+    assert!(bench.refused(&["--offset", "1000", "disk"]).contains("no multiple of 512"));
+    assert!(bench.refused(&["-f", "--partition", "2", "disk"]).contains("there is no partition 2"));
+    bench.made(&["-q", "--partition", "1", "disk"]);
+    assert_eq!(fs::read(&disk).expect("readable")[..512], record);
+
+    let long = bench.sparse("long", "2g");
+    assert!(bench.refused(&["--size", "1g", "long"]).contains("-f cuts it"));
+    assert_eq!(fs::metadata(&long).expect("the file is there").len(), 2 << 30);
+    bench.made(&["-q", "-f", "--size", "1g", "long"]);
+    assert_eq!(fs::metadata(&long).expect("the file is there").len(), 1 << 30);
+}
+
+#[test]
+fn a_file_that_could_not_be_formatted_is_not_left_behind() {
+    let bench = Bench::new();
+    let output = bench.run(&["-q", "--size", "8e", "new"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!bench.path("new").exists());
 }

@@ -9,6 +9,9 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use crate::device::{ByteRange, Device, FileDevice, OpenFile, PartDevice, PartitionTable};
 use crate::error::Error;
 
+/// Bytes of the smallest sector; no filesystem begins inside of one.
+const SMALLEST_SECTOR: u64 = 512;
+
 /// Arguments that pick a part of a file: nothing, a byte offset, or a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceArgs {
@@ -86,6 +89,9 @@ impl SourceArgs {
     }
 
     fn part_of(&self, file: Arc<FileDevice>) -> crate::error::Result<Arc<dyn Device>> {
+        if let Some(offset) = self.offset.filter(|offset| !offset.is_multiple_of(SMALLEST_SECTOR)) {
+            return Err(Error::Usage(format!("--offset {offset} is no multiple of {SMALLEST_SECTOR}")));
+        }
         let range = match (self.offset, self.partition) {
             (Some(start), _) if start > file.len() => {
                 let len = file.len();
@@ -138,14 +144,14 @@ mod tests {
     #[test]
     fn an_offset_picks_the_rest_of_the_file() {
         let file = tempfile::NamedTempFile::new().expect("invariant: a temporary file can be made");
-        std::fs::write(file.path(), b"0123456789").expect("invariant: writable");
-        let part = SourceArgs { offset: Some(4), partition: None };
+        std::fs::write(file.path(), [&[0; 512][..], b"456789"].concat()).expect("invariant: writable");
+        let part = SourceArgs { offset: Some(512), partition: None };
         let source = part.open(file.path(), OpenFile::READ).expect("readable");
-        assert_eq!((source.device.len(), source.file.len()), (6, 10));
+        assert_eq!((source.device.len(), source.file.len()), (6, 518));
         let mut buf = [0; 2];
         source.device.read_at(1, &mut buf).expect("readable");
         assert_eq!(&buf, b"56");
-        let behind = SourceArgs { offset: Some(11), partition: None };
+        let behind = SourceArgs { offset: Some(1024), partition: None };
         assert!(behind.open(file.path(), OpenFile::READ).is_err());
         let partition = SourceArgs { offset: None, partition: Some(1) };
         let error = partition.open(file.path(), OpenFile::READ).err().map(|error| format!("{error:#}"));

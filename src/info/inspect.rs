@@ -173,7 +173,7 @@ fn log_shape(subject: &Subject<'_>, geometry: &Geometry, sb: &RawSuperblock) -> 
         } else {
             geometry.log.sectsize
         },
-        stripe_unit: sb.logsunit.get(),
+        stripe_unit: geometry.log.stripe_unit,
         state: LogStateName::External,
         problem: None,
         head: None,

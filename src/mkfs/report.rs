@@ -75,11 +75,11 @@ pub fn text(layout: &Layout, names: Names) -> String {
 /// The layout as JSON; sizes in bytes, everything else in blocks.
 pub fn json(layout: &Layout, names: Names) -> Value {
     json!({
-        "version": JSON_VERSION,
+        "format": JSON_VERSION,
         "device": names.data,
         "uuid": layout.uuid.to_string(),
         "label": label(layout),
-        "format": if layout.features.crc { 5 } else { 4 },
+        "version": if layout.features.crc { 5 } else { 4 },
         "block_size": layout.block.bytes(),
         "sector_size": layout.sector.bytes(),
         "inode_size": layout.inode.bytes(),

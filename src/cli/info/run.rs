@@ -10,7 +10,7 @@ use anyhow::Context;
 use super::command::Request;
 use super::{complain, words};
 use crate::cli::source::SourceArgs;
-use crate::device::{Device, FileDevice, OpenFile};
+use crate::device::{Contents, Device, FileDevice, OpenFile, PartitionTable, Signature};
 use crate::error::DeviceRole;
 use crate::info::mounts::{self, Mount};
 use crate::info::{Report, Subject, geometry_text, inspect};
@@ -88,7 +88,24 @@ fn describe(request: &Request, path: &Path) -> anyhow::Result<Report> {
         realtime_name: realtime.map(|path| path.display().to_string()),
         mounted_on: target.mount.as_ref().map(|mount| mount.point.display().to_string()),
     };
-    inspect(&subject).with_context(|| target.name)
+    inspect(&subject).map_err(|error| match other_contents(&*source.device) {
+        Some(words) => anyhow::anyhow!("{}: no XFS filesystem: {words}", target.name),
+        None => anyhow::Error::new(error).context(target.name),
+    })
+}
+
+/// What else than XFS a device that does not begin with a superblock holds, as far as it can be told.
+fn other_contents(device: &dyn Device) -> Option<String> {
+    let found = Signature::all_on(device).ok()?;
+    let found = found.first().filter(|found| found.name != "xfs")?;
+    Some(match found.contents {
+        Contents::PartitionTable => {
+            let numbers = PartitionTable::read(device).map(|table| table.partitions).unwrap_or_default();
+            let numbers: Vec<String> = numbers.iter().map(|partition| partition.number.to_string()).collect();
+            format!("it has a partition table ({}); --partition picks one of {}", found.name, numbers.join(", "))
+        }
+        Contents::Filesystem => format!("it holds {}", found.name),
+    })
 }
 
 /// Says on the standard error what the geometry does not tell.

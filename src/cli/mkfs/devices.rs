@@ -95,7 +95,32 @@ pub(super) fn check_contents(request: &Request, devices: &Devices) -> anyhow::Re
             bail!("{} holds {kind} ({}); -f overwrites it", facts.name, signature.name);
         }
     }
-    Ok(())
+    check_surroundings(request, &devices.data)
+}
+
+/// Refuses what would destroy data outside of the part that was asked for, or behind the new end of the file.
+fn check_surroundings(request: &Request, facts: &DeviceFacts) -> anyhow::Result<()> {
+    if !Path::new(&facts.name).exists() {
+        return Ok(());
+    }
+    let whole = SourceArgs::default().open(Path::new(&facts.name), OpenFile::READ)?;
+    if request.source.offset.is_some() {
+        let found = Signature::all_on(&*whole.device).unwrap_or_default();
+        if let Some(table) = found.iter().find(|found| found.contents == Contents::PartitionTable) {
+            bail!(
+                "{} has a partition table ({}), and --offset formats all that follows; --partition formats one of its \
+                 partitions, -f overwrites them",
+                facts.name,
+                table.name
+            );
+        }
+    }
+    match request.size {
+        Some(size) if facts.kind == DeviceKind::File && size < whole.device.len() => {
+            bail!("{} is longer than --size, by {} bytes; -f cuts it", facts.name, whole.device.len() - size)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The devices, open for writing.

@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
@@ -41,16 +42,27 @@ pub(super) fn run(request: Request) -> anyhow::Result<()> {
         return fs::write(path, config_file::text(&layout)).with_context(|| path.clone());
     }
     // a device that is in use is refused before anything is said
+    let was_there = Path::new(&devices.data.name).exists();
     let opened = if request.dry_run { None } else { Some(Opened::new(&request, &devices)?) };
     if !request.quiet || request.dry_run {
         say(&description(&request, &devices, &layout))?;
     }
     if let Some(opened) = opened {
-        opened.prepare(&request, &devices, &layout)?;
-        let bar = progress_bar(layout.data.agcount);
-        mkfs::format(&layout, opened.data(), opened.log(), opened.realtime(), &mut || bar.inc(1))?;
-        bar.finish_and_clear();
+        let made = make(&opened, &request, &devices, &layout);
+        if made.is_err() && !was_there {
+            // nothing of value is in a file that was not there; a failure to remove it changes nothing
+            let _ = fs::remove_file(&devices.data.name);
+        }
+        made.with_context(|| format!("cannot format {}", devices.data.name))?;
     }
+    Ok(())
+}
+
+fn make(opened: &Opened, request: &Request, devices: &Devices, layout: &Layout) -> crate::error::Result<()> {
+    opened.prepare(request, devices, layout)?;
+    let bar = progress_bar(layout.data.agcount);
+    mkfs::format(layout, opened.data(), opened.log(), opened.realtime(), &mut || bar.inc(1))?;
+    bar.finish_and_clear();
     Ok(())
 }
 
