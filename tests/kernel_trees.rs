@@ -37,7 +37,13 @@ struct Mount(PathBuf);
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
+        // busy for a moment while another thread starts a process, which holds all files of this one at first
+        for _ in 0..50 {
+            if Command::new("umount").arg(&self.0).status().is_ok_and(|status| status.success()) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
     }
 }
 

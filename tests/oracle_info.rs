@@ -10,7 +10,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use reference::{Reference, missing, reference, run, said};
+use reference::{Reference, missing, reference, run, said, unmount};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -91,7 +91,7 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         // what stays mounted is seen: its folder cannot be removed
-        let _ = run("umount", [&self.point]);
+        let _ = unmount(&self.point);
     }
 }
 

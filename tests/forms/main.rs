@@ -53,8 +53,13 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        if let Err(error) = run(Command::new("umount").arg(&self.0)) {
-            eprintln!("{error}");
+        // busy for a moment while another thread starts a process, which holds all files of this one at first
+        for _ in 0..50 {
+            match run(Command::new("umount").arg(&self.0)) {
+                Err(error) if error.contains("busy") => std::thread::sleep(std::time::Duration::from_millis(100)),
+                Err(error) => return eprintln!("{error}"),
+                Ok(_) => return,
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::host_kernel::can_mount;
 use crate::printed::{Printed, number};
-use crate::reference::{Reference, reference, run, said};
+use crate::reference::{Reference, reference, run, said, unmount};
 use xfskit::buffer::{SearchEffort, find_superblock};
 use xfskit::device::{FileDevice, OpenFile};
 use xfskit::geometry::{BtreeKind, Daddr, Geometry, Ino, inode_root_max};
@@ -38,7 +38,7 @@ impl Image {
         fs::create_dir(&point).expect("the folder is writable");
         run("mount", ["-o".as_ref(), "loop,nouuid".as_ref(), path.as_os_str(), point.as_os_str()]).expect("mounted");
         let filled = fill(&point);
-        run("umount", [&point]).expect("unmounted");
+        unmount(&point).expect("unmounted");
         filled.expect("the kernel takes the files");
         let device = FileDevice::open(&path, OpenFile::READ).expect("the image can be opened");
         let found = find_superblock(&device, SearchEffort::Guesses).expect("the superblock is sound");

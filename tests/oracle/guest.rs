@@ -5,7 +5,7 @@ use crate::format::{Side, format};
 use crate::host_kernel::{can_mount, is_for_host};
 use crate::matrix::repair;
 use crate::place::Files;
-use crate::reference::{Reference, missing, reference, run, said};
+use crate::reference::{Reference, missing, reference, run, said, unmount};
 use crate::sets::{Content, Set, accepted, chosen, share};
 use crate::tally::{Outcome, report};
 use std::fmt::Write as _;
@@ -89,7 +89,7 @@ impl Carrier {
     }
 
     fn unmount(&self) -> Result<(), String> {
-        run("umount", [self.point()]).map(|_| ())
+        unmount(self.point())
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::format::{Side, format};
 use crate::matrix::repair;
 use crate::place::{Files, Places, attach, detach};
-use crate::reference::{Reference, missing, reference, run};
+use crate::reference::{Reference, missing, reference, run, unmount};
 use crate::sets::{Set, accepted, chosen};
 use crate::tally::{Outcome, each};
 use rustix::fs::XattrFlags;
@@ -69,7 +69,7 @@ impl Mount {
     }
 
     fn unmount(mut self) -> std::result::Result<(), String> {
-        run("umount", [&self.point])?;
+        unmount(&self.point)?;
         while let Some(device) = self.loops.pop() {
             detach(&device)?;
         }
@@ -81,7 +81,7 @@ impl Drop for Mount {
     fn drop(&mut self) {
         // Reached with devices left only after an error; what cannot be undone shows in the folder's removal.
         if !self.loops.is_empty() {
-            let _ = run("umount", [&self.point]);
+            let _ = unmount(&self.point);
             for device in self.loops.drain(..) {
                 let _ = detach(&device);
             }

@@ -1,6 +1,6 @@
 //! Where the files of a run lie: beside each other in a folder of their own, on a filesystem that can hold them.
 
-use crate::reference::{Reference, run};
+use crate::reference::{Reference, run, unmount};
 use crate::sets::{Content, FileSpec, Set};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -74,7 +74,7 @@ impl Drop for Places {
     fn drop(&mut self) {
         if self.large.get().is_some() {
             // A mount that stays is seen: the folder below it cannot be removed.
-            let _ = run("umount", [self.work.path().join("large")]);
+            let _ = unmount(self.work.path().join("large"));
         }
     }
 }

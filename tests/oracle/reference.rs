@@ -108,6 +108,19 @@ pub fn run<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) ->
     Err(format!("{program}: {}", said(&output)))
 }
 
+/// Unmounts. A process that another thread is just starting holds all files of this one until it is another program, so
+/// that a filesystem can be busy for a moment.
+pub fn unmount(point: impl AsRef<OsStr>) -> Result<(), String> {
+    let mut tries = 50;
+    loop {
+        match run("umount", [point.as_ref()]) {
+            Err(said) if said.contains("busy") && tries > 0 => tries -= 1,
+            result => return result.map(|_| ()),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
 /// The last lines that a failed command said.
 pub fn said(output: &Output) -> String {
     let text = [&output.stdout[..], &output.stderr[..]].concat();

@@ -64,6 +64,7 @@ pub fn report(title: &str, outcomes: Vec<(String, Outcome)>) {
     let summary = format!("{title}: {passed} passed, {failed} failed");
     println!("{text}{summary}");
     if let Some(folder) = std::env::var_os("XFSKIT_REPORT") {
+        std::fs::create_dir_all(&folder).expect("the report's folder can be made");
         let path = std::path::Path::new(&folder).join(format!("{}.txt", title.replace(' ', "-")));
         std::fs::write(&path, format!("{text}{summary}\n")).expect("the report's folder can be written");
     }
