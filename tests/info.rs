@@ -241,8 +241,29 @@ fn a_table_of_mounts_that_is_given_counts() {
     let report = bench.json(&["-t", "table", "point"]);
     assert_eq!(report.pointer("/log/state"), Some(&"in-use".into()));
     assert_eq!(bench.info(&["-t", "missing", "point"]).status.code(), Some(1));
+    let missing = bench.info(&["-t", "missing", "point"]);
+    assert!(complaint(&missing).contains("cannot read missing: No such file"), "{}", complaint(&missing));
     let endless = bench.info(&["-t", "/dev/zero", "point"]);
     assert!(complaint(&endless).contains("longer than 16777216 bytes"), "{}", complaint(&endless));
+}
+
+#[test]
+fn devices_that_the_filesystem_does_not_have_are_told() {
+    let bench = Bench::new();
+    let printed = bench.make("image", &[]);
+    bench.make("other", &[]);
+    let output = bench.info(&["--log-device", "other", "--realtime-device", "other", "image"]);
+    assert_eq!((output.status.code(), text(&output)), (Some(0), printed));
+    let said = complaint(&output);
+    assert!(said.contains("--log-device names is not its log") && said.contains("no realtime section"), "{said}");
+}
+
+#[test]
+fn options_may_be_repeated() {
+    let bench = Bench::new();
+    bench.make("image", &[]);
+    let output = bench.info(&["-t", "missing", "-t", "/proc/mounts", "--json", "--json", "image"]);
+    assert_eq!(output.status.code(), Some(0), "{}", complaint(&output));
 }
 
 /// The names of all fields of a JSON value.

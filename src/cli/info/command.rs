@@ -8,8 +8,9 @@ use crate::cli::source::SourceArgs;
 
 /// The command line.
 pub fn command() -> Command {
+    // options may be repeated, as with getopt
     let path = |name: &'static str| Arg::new(name).value_parser(value_parser!(PathBuf));
-    let flag = |name: &'static str| Arg::new(name).action(ArgAction::SetTrue);
+    let flag = |name: &'static str| Arg::new(name).action(ArgAction::SetTrue).overrides_with(name);
     let command = Command::new("xfskit-info")
         .about("Describe an XFS filesystem in a file, on a device or mounted, as xfs_info does")
         .disable_version_flag(true)
@@ -22,6 +23,7 @@ pub fn command() -> Command {
         .arg(
             path("table")
                 .short('t')
+                .overrides_with("table")
                 .value_name("MTAB")
                 .help("Look for mounted filesystems in this table, in the form of /proc/mounts"),
         )

@@ -11,7 +11,7 @@ use super::command::Request;
 use super::{complain, words};
 use crate::cli::source::SourceArgs;
 use crate::device::{Contents, Device, FileDevice, OpenFile, PartitionTable, Signature};
-use crate::error::DeviceRole;
+use crate::error::{DeviceRole, Error};
 use crate::info::mounts::{self, Mount};
 use crate::info::{Report, Subject, geometry_text, inspect};
 
@@ -23,7 +23,7 @@ pub(super) fn run(request: &Request) -> anyhow::Result<ExitCode> {
     }
     let path = request.filesystem.as_deref().context("no filesystem was named")?;
     let report = describe(request, path)?;
-    warn(&report);
+    warn(request, &report);
     let text = if request.json {
         serde_json::to_string_pretty(&report)? + "\n"
     } else if request.readable_by {
@@ -36,6 +36,14 @@ pub(super) fn run(request: &Request) -> anyhow::Result<ExitCode> {
     say(&text)?;
     let damaged = !report.superblock.damage.is_empty();
     Ok(if damaged { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// An error of the system without its place, where that is no device.
+fn of_system(error: Error) -> anyhow::Error {
+    match error {
+        Error::Io { error, .. } => error.into(),
+        other => other.into(),
+    }
 }
 
 /// The files behind a name.
@@ -54,7 +62,7 @@ fn resolve(request: &Request, path: &Path) -> anyhow::Result<Target> {
     }
     let over = mounts::loop_device_over(path).filter(|device| File::open(device).is_ok());
     let path = over.as_deref().unwrap_or(path);
-    let table = mounts::mounted(request.table.as_deref()).with_context(|| match &request.table {
+    let table = mounts::mounted(request.table.as_deref()).map_err(of_system).with_context(|| match &request.table {
         Some(table) => format!("cannot read {}", table.display()),
         None => "cannot read the table of mounts".to_owned(),
     })?;
@@ -109,8 +117,14 @@ fn other_contents(device: &dyn Device) -> Option<String> {
 }
 
 /// Says on the standard error what the geometry does not tell.
-fn warn(report: &Report) {
+fn warn(request: &Request, report: &Report) {
     let name = &report.name;
+    if request.log_device.is_some() && report.log.internal {
+        complain(&format!("{name}: has its log inside; what --log-device names is not its log"));
+    }
+    if request.realtime_device.is_some() && report.realtime.blocks == 0 {
+        complain(&format!("{name}: has no realtime section; what --realtime-device names is none of it"));
+    }
     if !report.superblock.damage.is_empty() {
         let group = report.superblock.group;
         complain(&format!("{name}: the primary superblock is damaged; this is from the copy in group {group}"));
