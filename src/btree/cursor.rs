@@ -56,7 +56,7 @@ trait CorruptTree {
 
 impl CorruptTree for (&BlockCache, Tree<'_>) {
     fn corrupt(&self, field: &'static str, rule: Rule) -> Error {
-        Error::corrupt(Check::new(super::node::tree_name(self.1.kind), field, rule), self.1.place())
+        Error::corrupt(Check::new(self.1.kind.name(), field, rule), self.1.place())
     }
 }
 
@@ -112,7 +112,7 @@ impl<'a, S: NodeSource + ?Sized> Cursor<'a, S> {
     fn descend(&mut self, pointer: u64, level: u32) -> Result<()> {
         let (layout, bytes) = (self.source.layout(), self.source.block(pointer, level)?);
         if decode(layout, &bytes)?.level != level {
-            let check = Check::new(super::node::tree_name(layout.kind()), "level", Rule::Mismatch);
+            let check = Check::new(layout.kind().name(), "level", Rule::Mismatch);
             return Err(Error::corrupt(check, crate::error::Place::default()));
         }
         self.path.push(Place { layout, bytes, index: 0 });
@@ -195,7 +195,7 @@ fn overlapping_below<S: NodeSource + ?Sized>(
             let below = source.block(node.pointer(index), node.level - 1)?;
             let level = decode(source.layout(), &below)?.level;
             if level != node.level - 1 {
-                let check = Check::new(super::node::tree_name(kind), "level", Rule::Mismatch);
+                let check = Check::new(kind.name(), "level", Rule::Mismatch);
                 return Err(Error::corrupt(check, crate::error::Place::default()));
             }
             overlapping_below(source, source.layout(), &below, range, found)?;

@@ -39,7 +39,7 @@ impl<'a> Node<'a> {
     /// # Errors
     /// `count` when the block cannot hold as many records as it says, `block` when it is cut short.
     pub fn decode(layout: Layout, bytes: &'a [u8]) -> Result<Self, Check> {
-        let name = tree_name(layout.kind());
+        let name = layout.kind().name();
         let truncated = Check::new(name, "block", Rule::Truncated);
         let (level, count, left, right) = match layout.header {
             Header::Short => {
@@ -122,21 +122,6 @@ impl<'a> Node<'a> {
             if self.sort_key(middle) <= key { low = middle + 1 } else { high = middle }
         }
         low
-    }
-}
-
-/// Name of a tree in checks.
-pub(super) fn tree_name(kind: BtreeKind) -> &'static str {
-    match kind {
-        BtreeKind::Bnobt => "bnobt",
-        BtreeKind::Cntbt => "cntbt",
-        BtreeKind::Inobt => "inobt",
-        BtreeKind::Finobt => "finobt",
-        BtreeKind::Rmapbt => "rmapbt",
-        BtreeKind::Refcountbt => "refcountbt",
-        BtreeKind::Bmbt => "bmbt",
-        BtreeKind::Rtrmapbt => "rtrmapbt",
-        BtreeKind::Rtrefcountbt => "rtrefcountbt",
     }
 }
 

@@ -1,6 +1,5 @@
 //! What the records of each tree must say (Linux `xfs_*_check_irec`, `xfs_bmap_validate_extent`).
 
-use super::node::tree_name;
 use super::tree::{ForkKind, Tree, TreeOwner};
 use crate::error::{Check, Rule};
 use crate::geometry::{AgBlock, AgIno, AgNumber, BtreeKind, FsBlock, Geometry, Ino, RgNumber, RtBlock};
@@ -48,7 +47,7 @@ impl<'a> RecordContext<'a> {
 
 /// The rules that a record of `kind` breaks.
 pub fn check_record(kind: BtreeKind, record: &[u8], context: &RecordContext<'_>) -> Vec<Check> {
-    let mut failed = Failed { structure: tree_name(kind), checks: Vec::new() };
+    let mut failed = Failed { structure: kind.name(), checks: Vec::new() };
     match kind {
         BtreeKind::Bnobt | BtreeKind::Cntbt => {
             if let Some((raw, _)) = RawAllocRecord::prefix(record) {

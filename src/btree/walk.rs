@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::key::{KeyBytes, SortKey, in_order};
 use super::layout::Layout;
-use super::node::{Node, tree_name};
+use super::node::Node;
 use super::record_check::{RecordContext, check_record};
 use super::tree::{Root, Tree};
 use crate::buffer::{Block, BlockCache};
@@ -113,7 +113,7 @@ struct Walker<'a, 'v> {
 
 impl Walker<'_, '_> {
     fn fail(&mut self, field: &'static str, rule: Rule, place: Place, detail: String) {
-        self.walked.verdict.fail(Check::new(tree_name(self.tree.kind), field, rule), place, detail);
+        self.walked.verdict.fail(Check::new(self.tree.kind.name(), field, rule), place, detail);
     }
 
     fn start(&mut self) -> Result<()> {

@@ -5,21 +5,6 @@ use crate::error::Rule;
 use crate::geometry::{AgBlock, BtreeKind, FsBlock};
 use crate::ondisk::{NULLAGBLOCK, NULLFSBLOCK, OnDisk, RawLongBlock, RawShortBlock};
 
-/// Name of a btree's blocks in reports.
-pub(super) fn name(kind: BtreeKind) -> &'static str {
-    match kind {
-        BtreeKind::Bnobt => "bnobt",
-        BtreeKind::Cntbt => "cntbt",
-        BtreeKind::Inobt => "inobt",
-        BtreeKind::Finobt => "finobt",
-        BtreeKind::Rmapbt => "rmapbt",
-        BtreeKind::Refcountbt => "refcountbt",
-        BtreeKind::Bmbt => "bmbt",
-        BtreeKind::Rtrmapbt => "rtrmapbt",
-        BtreeKind::Rtrefcountbt => "rtrefcountbt",
-    }
-}
-
 pub(super) fn verify(kind: BtreeKind, checks: &mut Checks<'_>) {
     if kind.is_long() {
         let Some((head, _)) = RawLongBlock::prefix(checks.bytes) else { return checks.truncated() };

@@ -135,7 +135,7 @@ fn structure_name(kind: BlockKind) -> &'static str {
         BlockKind::Agf => "agf",
         BlockKind::Agi => "agi",
         BlockKind::Agfl => "agfl",
-        BlockKind::Btree(kind) => btree_block::name(kind),
+        BlockKind::Btree(kind) => kind.name(),
         BlockKind::InodeCluster => "dinode",
         BlockKind::Dquots => "dqblk",
         BlockKind::DirBlock | BlockKind::DirData => "dir2_data",

@@ -9,6 +9,21 @@ use crate::ondisk::{
 };
 
 impl BtreeKind {
+    /// Its name, as checks and reports use it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            BtreeKind::Bnobt => "bnobt",
+            BtreeKind::Cntbt => "cntbt",
+            BtreeKind::Inobt => "inobt",
+            BtreeKind::Finobt => "finobt",
+            BtreeKind::Rmapbt => "rmapbt",
+            BtreeKind::Refcountbt => "refcountbt",
+            BtreeKind::Bmbt => "bmbt",
+            BtreeKind::Rtrmapbt => "rtrmapbt",
+            BtreeKind::Rtrefcountbt => "rtrefcountbt",
+        }
+    }
+
     /// Whether nodes hold two keys for each child, its lowest and its highest.
     pub const fn is_overlapping(self) -> bool {
         matches!(self, BtreeKind::Rmapbt | BtreeKind::Rtrmapbt)
