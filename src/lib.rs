@@ -7,6 +7,7 @@
 //! | [`cli`] | one file per tool: arguments to options to engine to report |
 //! | [`mkfs`] | formatting: configuration, plan, write |
 //! | [`info`] | describing a filesystem |
+//! | [`image`] | the devices of a filesystem, opened to be read whatever state it is in |
 //! | [`journal`] | reading the journal: head, tail, clean or dirty |
 //! | [`forms`] | walkers over raw blocks: inodes, forks, directories, attributes |
 //! | [`btree`] | one engine for the btrees of XFS |
@@ -15,6 +16,7 @@
 //! | [`readers`] | which kernels and GRUBs read which features, as data |
 //! | [`geometry`] | validated geometry, features, kinds of address |
 //! | [`mod@ondisk`] | every on-disk structure, declared once; no I/O |
+//! | [`report`] | progress and warnings of long work, as data |
 //! | [`error`] | the errors of the library, and where on disk they happened |
 
 pub mod btree;
@@ -24,8 +26,10 @@ pub mod device;
 pub mod error;
 pub mod forms;
 pub mod geometry;
+pub mod image;
 pub mod info;
 pub mod journal;
 pub mod mkfs;
 pub mod ondisk;
 pub mod readers;
+pub mod report;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// The layers from the bottom up. What stands in one line does not know each other.
 const LAYERS: &[&[&str]] = &[
-    &["error", "report"],
+    &["error"],
+    &["report"],
     &["ondisk"],
     &["device", "geometry"],
     &["readers"],
@@ -15,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["btree"],
     &["forms"],
     &["realtime", "journal"],
+    &["image"],
     &["transaction"],
     &["volume"],
     &["replay"],

@@ -1,6 +1,9 @@
 //! The command line: one file per tool. The tools do not know each other.
 
+pub mod image;
 pub mod info;
 pub mod manual;
 pub mod mkfs;
+pub mod observer;
+pub mod output;
 pub mod source;

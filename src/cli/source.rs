@@ -6,8 +6,9 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
+use super::image::{Reading, open_file};
 use crate::device::{ByteRange, Device, FileDevice, OpenFile, PartDevice, PartitionTable};
-use crate::error::Error;
+use crate::error::{DeviceRole, Error};
 
 /// Bytes of the smallest sector; no filesystem begins inside of one.
 const SMALLEST_SECTOR: u64 = 512;
@@ -73,14 +74,21 @@ impl SourceArgs {
     /// Those of [`FileDevice::open`] and of the partition table, with the path.
     pub fn open(&self, path: &Path, how: OpenFile) -> anyhow::Result<Source> {
         let file = FileDevice::open(path, how)
-            .map_err(|error| match error {
-                Error::Io { error, .. } => anyhow::Error::new(error),
-                other => other.into(),
-            })
+            .map_err(of_system)
             .with_context(|| format!("cannot open {}", path.display()))?;
         let file = Arc::new(file);
-        let device = self.part_of(Arc::clone(&file)).with_context(|| path.display().to_string())?;
+        let whole: Arc<dyn Device> = Arc::clone(&file) as Arc<dyn Device>;
+        let device = self.part_of(whole).with_context(|| path.display().to_string())?;
         Ok(Source { file, device })
+    }
+
+    /// Opens `path` for reading alone, and in it the part that the arguments pick.
+    ///
+    /// # Errors
+    /// As [`SourceArgs::open`].
+    pub fn open_as(&self, path: &Path, reading: Reading) -> anyhow::Result<Arc<dyn Device>> {
+        let file = open_file(path, DeviceRole::Data, reading)?;
+        self.part_of(file).with_context(|| path.display().to_string())
     }
 
     /// Whether only a part of the file is meant.
@@ -88,7 +96,7 @@ impl SourceArgs {
         self.offset.is_some() || self.partition.is_some()
     }
 
-    fn part_of(&self, file: Arc<FileDevice>) -> crate::error::Result<Arc<dyn Device>> {
+    fn part_of(&self, file: Arc<dyn Device>) -> crate::error::Result<Arc<dyn Device>> {
         if let Some(offset) = self.offset.filter(|offset| !offset.is_multiple_of(SMALLEST_SECTOR)) {
             return Err(Error::Usage(format!("--offset {offset} is no multiple of {SMALLEST_SECTOR}")));
         }
@@ -102,6 +110,14 @@ impl SourceArgs {
             (None, None) => return Ok(file),
         };
         Ok(Arc::new(PartDevice::new(file, range)?))
+    }
+}
+
+/// An error of the system without its place, where that is no device.
+pub(super) fn of_system(error: Error) -> anyhow::Error {
+    match error {
+        Error::Io { error, .. } => error.into(),
+        other => other.into(),
     }
 }
 

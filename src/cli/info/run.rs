@@ -9,9 +9,9 @@ use anyhow::Context;
 
 use super::command::Request;
 use super::{complain, words};
-use crate::cli::source::SourceArgs;
+use crate::cli::source::{SourceArgs, of_system};
 use crate::device::{Contents, Device, FileDevice, OpenFile, PartitionTable, Signature};
-use crate::error::{DeviceRole, Error};
+use crate::error::DeviceRole;
 use crate::info::mounts::{self, Mount};
 use crate::info::{Report, Subject, geometry_text, inspect};
 
@@ -36,14 +36,6 @@ pub(super) fn run(request: &Request) -> anyhow::Result<ExitCode> {
     say(&text)?;
     let damaged = !report.superblock.damage.is_empty();
     Ok(if damaged { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-/// An error of the system without its place, where that is no device.
-fn of_system(error: Error) -> anyhow::Error {
-    match error {
-        Error::Io { error, .. } => error.into(),
-        other => other.into(),
-    }
 }
 
 /// The files behind a name.
