@@ -94,6 +94,14 @@ impl BlockCache {
         self.read(request)?.sound()
     }
 
+    /// Fills `bytes` from byte `offset` of the data device as it stands: neither kept nor verified.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn read_raw(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.data.read_at(offset, bytes)
+    }
+
     /// One of a group's headers.
     ///
     /// # Errors
