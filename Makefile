@@ -7,8 +7,8 @@ CARGO   ?= cargo
 DIST    ?= dist
 
 # Each tool, and the name of its counterpart in xfsprogs; a test compares this with the registry in src/cli/manual.rs.
-TOOLS  := mkfs info
-COMPAT := mkfs:mkfs.xfs info:xfs_info
+TOOLS  := mkfs info db
+COMPAT := mkfs:mkfs.xfs info:xfs_info db:xfs_db
 
 BINDIR  := $(DESTDIR)$(PREFIX)/bin
 MANDIR  := $(DESTDIR)$(PREFIX)/share/man/man8

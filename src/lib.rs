@@ -7,6 +7,7 @@
 //! | [`cli`] | one file per tool: arguments to options to engine to report |
 //! | [`mkfs`] | formatting: configuration, plan, write |
 //! | [`info`] | describing a filesystem |
+//! | [`db`] | looking into a filesystem: commands, field tables, navigation, print |
 //! | [`image`] | the devices of a filesystem, opened to be read whatever state it is in |
 //! | [`journal`] | reading the journal: head, tail, clean or dirty |
 //! | [`forms`] | walkers over raw blocks: inodes, forks, directories, attributes |
@@ -22,6 +23,7 @@
 pub mod btree;
 pub mod buffer;
 pub mod cli;
+pub mod db;
 pub mod device;
 pub mod error;
 pub mod forms;

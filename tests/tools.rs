@@ -18,6 +18,9 @@ const MKFS: Tool = Tool {
 const INFO: Tool =
     Tool { binary: env!("CARGO_BIN_EXE_xfskit-info"), name: "xfskit-info", usage_error: 2, reading: &[] };
 
+const DB: Tool =
+    Tool { binary: env!("CARGO_BIN_EXE_xfskit-db"), name: "xfskit-db", usage_error: 2, reading: &["-c", "help"] };
+
 /// A filesystem to read.
 fn image(path: &Path) {
     let status = Command::new(MKFS.binary).args(["-q", "--size", "300m"]).arg(path).status();
@@ -36,9 +39,15 @@ mod info {
     common_checks!(INFO, image);
 }
 
+mod db {
+    use super::{DB, image};
+    use crate::common_checks;
+    common_checks!(DB, image);
+}
+
 /// Every binary of the package is in the list above.
 #[test]
 fn no_tool_is_left_out() {
     let names: Vec<_> = xfskit::cli::manual::TOOLS.iter().map(|tool| tool.name).collect();
-    assert_eq!(names, [MKFS.name, INFO.name]);
+    assert_eq!(names, [MKFS.name, INFO.name, DB.name]);
 }

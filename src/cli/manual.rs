@@ -20,6 +20,7 @@ pub struct Tool {
 pub const TOOLS: &[Tool] = &[
     Tool { name: "xfskit-mkfs", xfsprogs_name: "mkfs.xfs", command: super::mkfs::command },
     Tool { name: "xfskit-info", xfsprogs_name: "xfs_info", command: super::info::command },
+    Tool { name: "xfskit-db", xfsprogs_name: "xfs_db", command: super::db::command },
 ];
 
 /// Section of the manual: system administration.

@@ -1,5 +1,6 @@
 //! The command line: one file per tool. The tools do not know each other.
 
+pub mod db;
 pub mod image;
 pub mod info;
 pub mod manual;

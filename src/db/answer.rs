@@ -1,0 +1,62 @@
+//! What a command has to say.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+/// What a command has to say, as text and as data. Both are made when they are asked for, so that large answers stream.
+pub trait Answer {
+    /// Writes the text, which is that of xfs_db.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()>;
+
+    /// The same as data.
+    fn json(&self) -> Value;
+}
+
+/// The command has nothing to say.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nothing;
+
+impl Answer for Nothing {
+    fn write_text(&self, _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn json(&self) -> Value {
+        Value::Null
+    }
+}
+
+/// An answer that is short enough to be ready.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// The text, with the line feeds that belong to it.
+    pub text: String,
+    /// The same as data.
+    pub value: Value,
+}
+
+impl Text {
+    /// An answer with this text and data.
+    pub fn new(text: impl Into<String>, value: impl Into<Value>) -> Self {
+        Text { text: text.into(), value: value.into() }
+    }
+
+    /// The same as what a command returns.
+    pub fn boxed(text: impl Into<String>, value: impl Into<Value>) -> Box<dyn Answer> {
+        Box::new(Self::new(text, value))
+    }
+}
+
+impl Answer for Text {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(self.text.as_bytes())
+    }
+
+    fn json(&self) -> Value {
+        self.value.clone()
+    }
+}

@@ -1,0 +1,12 @@
+//! The commands, in tables: a file for each group of them.
+
+mod general;
+mod headers;
+mod number;
+
+use super::command::Command;
+
+/// All tables of commands.
+pub(super) fn tables() -> &'static [&'static [Command]] {
+    &[general::COMMANDS, headers::COMMANDS]
+}

@@ -1,0 +1,16 @@
+//! The field engine: tables that say what a block holds, and what reads, prints, follows and sets the fields.
+//!
+//! A [`Row`] says what a field is called, where it lies, how many elements it has, in which [`Format`] they are, and where
+//! `addr` leads from it. Rows take their offsets from the declarations in [`mod@crate::ondisk`] by [`at!`](crate::at); what
+//! depends on the contents of the block is computed by functions of the [`Object`]. All places and sizes are in bits,
+//! because some fields are.
+
+mod format;
+mod object;
+mod row;
+
+pub use format::{Format, Null, Radix, Shape, Size, Target};
+pub use object::Object;
+pub use row::{Bits, Count, Place, Row};
+
+pub mod formats;
