@@ -154,6 +154,17 @@ impl BtreeGeometry {
     pub fn levels_for_records(&self, records: u64) -> u32 {
         levels_for_records([self.leaf_min, self.node_min], records)
     }
+
+    /// The blocks of a tree of `records` records whose blocks are as empty as they may be: `xfs_btree_calc_size`.
+    pub fn blocks_for_records(&self, records: u64) -> u64 {
+        let mut level = records.div_ceil(u64::from(self.leaf_min));
+        let mut blocks = level;
+        while level > 1 {
+            level = level.div_ceil(u64::from(self.node_min));
+            blocks += level;
+        }
+        blocks
+    }
 }
 
 /// Most records (`leaf`) or children of a btree's root in an inode, given the bytes of its fork. Extent btrees never have

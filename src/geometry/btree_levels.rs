@@ -4,9 +4,11 @@
 //! `xfs_*bt_maxrecs` and `xfs_*_compute_maxlevels`; they use the numbers of the superblock alone, so that a formatter
 //! can apply them before there is one.
 
+use super::limits::{MAX_AG_BYTES, MAX_RGBLOCKS, MIN_BLOCKSIZE, MIN_BLOCKSIZE_V5, MIN_INODESIZE};
+use crate::ondisk::dinode::MAX_EXTCNT_DATA_LARGE;
 use crate::ondisk::{
-    Be32, Be64, RawAllocRecord, RawBmbtKey, RawExtent, RawInobtKey, RawInobtRecord, RawLongBlock, RawLongBlockV5,
-    RawRefcountKey, RawRefcountRecord, RawRmapKey, RawRmapRecord, RawShortBlock, RawShortBlockV5,
+    Be32, Be64, INODES_PER_CHUNK, RawAllocRecord, RawBmbtKey, RawExtent, RawInobtKey, RawInobtRecord, RawLongBlock,
+    RawLongBlockV5, RawRefcountKey, RawRefcountRecord, RawRmapKey, RawRmapRecord, RawShortBlock, RawShortBlockV5,
 };
 
 /// The nine btrees of XFS.
@@ -98,6 +100,28 @@ impl BtreeKind {
     /// The least numbers of records in a leaf and of children in a node, other than the root.
     pub fn minrecs(self, blocksize: u32, crc: bool) -> [u32; 2] {
         [self.maxrecs(blocksize, crc, true) / 2, self.maxrecs(blocksize, crc, false) / 2]
+    }
+
+    /// The most levels that the tree can have in any filesystem: `xfs_*bt_maxlevels_ondisk`.
+    pub fn most_levels(self) -> u32 {
+        let (old, new) = (self.minrecs(MIN_BLOCKSIZE, false), self.minrecs(MIN_BLOCKSIZE_V5, true));
+        let ag_blocks = MAX_AG_BYTES / u64::from(MIN_BLOCKSIZE_V5);
+        match self {
+            Self::Bnobt | Self::Cntbt => {
+                let extents = (MAX_AG_BYTES / u64::from(MIN_BLOCKSIZE)).div_ceil(2);
+                levels_for_records(old, extents)
+            }
+            Self::Inobt | Self::Finobt => {
+                let chunks = MAX_AG_BYTES / u64::from(MIN_INODESIZE) / u64::from(INODES_PER_CHUNK);
+                levels_for_records(old, chunks).max(levels_for_records(new, chunks))
+            }
+            Self::Rmapbt => levels_for_space(new, ag_blocks),
+            Self::Refcountbt => levels_for_records(new, ag_blocks),
+            // and the root in the inode
+            Self::Bmbt => levels_for_records(old, MAX_EXTCNT_DATA_LARGE) + 1,
+            Self::Rtrmapbt => levels_for_space(new, u64::from(u32::MAX) * ag_blocks),
+            Self::Rtrefcountbt => levels_for_records(new, u64::from(MAX_RGBLOCKS)),
+        }
     }
 }
 
@@ -265,6 +289,12 @@ mod tests {
         assert_eq!(counts(BtreeKind::Refcountbt), (336, 505));
         assert_eq!(counts(BtreeKind::Bmbt), (251, 251));
         assert_eq!(BtreeKind::Bmbt.maxrecs(4096, false, true), 254);
+    }
+
+    #[test]
+    fn the_tallest_trees_are_those_of_the_reference() {
+        // as `btheight -w absmax all` of xfs_db 7.2 shows them
+        assert_eq!(BtreeKind::ALL.map(BtreeKind::most_levels), [7, 7, 6, 6, 10, 6, 14, 21, 6]);
     }
 
     #[test]

@@ -45,12 +45,22 @@ pub fn minimum_log_blocks(inputs: &ReservationInputs) -> u64 {
 /// out-of-place write of its own: `xfs_calc_atomic_write_log_geometry`. `None` if no log is large enough.
 pub fn atomic_write_log_blocks(inputs: &ReservationInputs, blockcount: u32) -> Option<u64> {
     let formulas = Formulas::new(inputs, inputs.levels());
-    let step =
-        formulas.finish_efi(1).max(formulas.finish_rui(1)).max(formulas.finish_cui(1)).max(formulas.finish_bui());
-    let logres = u64::from(blockcount) * atomic_intents() + step;
+    let (step, intents) = (atomic_step(&formulas), atomic_intents());
+    let logres = u64::from(blockcount) * intents + step;
     let mut resv = Reservations::with(&formulas);
     resv.atomic_ioend.logres = u32::try_from(logres).ok()?;
     Some(blocks_for(inputs, largest_of(inputs, &resv)))
+}
+
+/// Bytes of log that an atomic write takes which is done out of place: those of its largest step, and those that each
+/// of its blocks adds (`xfs_calc_atomic_write_ioend_geometry`).
+pub fn atomic_write_log_space(inputs: &ReservationInputs) -> (u64, u64) {
+    (atomic_step(&Formulas::new(inputs, inputs.levels())), atomic_intents())
+}
+
+/// Log space of the largest step of an atomic write.
+fn atomic_step(formulas: &Formulas<'_>) -> u64 {
+    formulas.finish_efi(1).max(formulas.finish_rui(1)).max(formulas.finish_cui(1)).max(formulas.finish_bui())
 }
 
 /// Log space of the intents that one extent of an atomic write carries from step to step.

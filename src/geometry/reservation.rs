@@ -4,6 +4,7 @@
 //! those of Linux `xfs_trans_resv.c`; what counts here is to get the very same numbers, since the kernel refuses a log
 //! that is smaller than they ask for.
 
+use super::Geometry;
 use super::btree_levels::{BtreeKind, BtreeLevels, LevelInputs};
 use super::limits::MIN_INODESIZE;
 use crate::ondisk::da_block::DA_NODE_MAXDEPTH;
@@ -67,6 +68,36 @@ pub struct ReservationInputs {
 }
 
 impl ReservationInputs {
+    /// Those of a filesystem. The realtime summary is left out, as in xfsprogs.
+    pub fn of(geometry: &Geometry) -> Self {
+        let features = &geometry.features;
+        let log = |value: u32| u8::try_from(value).unwrap_or(u8::MAX);
+        ReservationInputs {
+            blocklog: log(geometry.blocklog),
+            sectsize: geometry.sectsize,
+            inodesize: geometry.inodes.size,
+            dirblklog: log(geometry.directory.blklog - geometry.blocklog),
+            agblocks: geometry.agblocks,
+            agblklog: log(geometry.agblklog),
+            dblocks: geometry.dblocks,
+            inoalignmt: geometry.inodes.chunk_align,
+            crc: features.has_crc(),
+            finobt: features.has_finobt(),
+            rmapbt: features.has_rmapbt(),
+            reflink: features.has_reflink(),
+            nrext64: features.has_nrext64(),
+            parent: features.has_parent(),
+            metadir: features.has_metadir(),
+            zoned: features.has_zoned(),
+            rblocks: geometry.realtime.blocks,
+            rextsize: geometry.realtime.extent_blocks,
+            rgextents: geometry.realtime.groups.map_or(0, |groups| groups.extents),
+            rsumblocks: 0,
+            logv2: features.has_logv2(),
+            logsunit: geometry.log.stripe_unit,
+        }
+    }
+
     /// Block size in bytes.
     pub fn blocksize(&self) -> u32 {
         1u32.checked_shl(u32::from(self.blocklog)).unwrap_or(0)

@@ -2,6 +2,9 @@
 
 use std::fmt::{self, Display};
 
+use super::Geometry;
+use crate::ondisk::RawSuperblock;
+
 /// What the text says. Sizes are in bytes where they are called so, else in blocks; flags are features in use.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)] // each field is a word of the text
@@ -55,6 +58,54 @@ pub struct GeometrySummary<'a> {
 }
 
 impl GeometrySummary<'_> {
+    /// That of a filesystem, without the names of its devices.
+    pub fn of(geometry: &Geometry, sb: &RawSuperblock) -> Self {
+        let Geometry { features, log, realtime, .. } = geometry;
+        GeometrySummary {
+            device: "",
+            inode_bytes: geometry.inodes.size,
+            agcount: geometry.agcount,
+            agblocks: geometry.agblocks,
+            sector_bytes: geometry.sectsize,
+            projid32: features.has_projid32(),
+            crc: features.has_crc(),
+            finobt: features.has_finobt(),
+            sparse: features.has_sparseinodes(),
+            rmapbt: features.has_rmapbt(),
+            reflink: features.has_reflink(),
+            bigtime: features.has_bigtime(),
+            inobtcount: features.has_inobtcount(),
+            nrext64: features.has_nrext64(),
+            exchange: features.has_exchange(),
+            metadir: features.has_metadir(),
+            block_bytes: geometry.blocksize,
+            blocks: geometry.dblocks,
+            imax_pct: geometry.imax_pct,
+            stripe_unit: sb.unit.get(),
+            stripe_width: sb.width.get(),
+            directory_block_bytes: geometry.directory.blksize,
+            ascii_ci: features.has_asciici(),
+            ftype: features.has_ftype(),
+            parent: features.has_parent(),
+            log_internal: log.start.is_some(),
+            log_device: None,
+            log_blocks: log.blocks,
+            log_version: log.version,
+            log_sector_bytes: log.sectsize,
+            log_stripe_unit: log.stripe_unit / geometry.blocksize,
+            lazy_count: features.has_lazysbcount(),
+            realtime_device: None,
+            realtime_extent_bytes: u64::from(realtime.extent_blocks) * u64::from(geometry.blocksize),
+            realtime_blocks: realtime.blocks,
+            realtime_extents: realtime.extents,
+            realtime_groups: realtime.groups.map_or(0, |groups| groups.count),
+            realtime_group_extents: if features.has_metadir() { sb.rgextents.get() } else { 0 },
+            zoned: features.has_zoned(),
+            realtime_start: realtime.start,
+            realtime_reserved: realtime.reserved,
+        }
+    }
+
     fn log_name(&self) -> &str {
         if self.log_internal { "internal log" } else { self.log_device.unwrap_or("external") }
     }

@@ -7,13 +7,11 @@
 //! rmapbt: 0
 //! ```
 
-use std::fmt::Display;
-
-use super::layout::{Layout, quota};
+use super::layout::{Autofsck, Layout, quota};
 use super::options::Options;
-use super::resolve::usual_imax_pct;
 use super::suboptions::{Group, Suboption};
 use crate::error::{Error, Result};
+use crate::geometry::{MkfsConfig, QuotaWish};
 
 /// The longest line that libinih takes, in bytes, with its end.
 const LONGEST_LINE: usize = 199;
@@ -79,104 +77,47 @@ fn add(place: &str, section: Option<&str>, option: &str, value: &str, options: &
 
 /// The file that asks for the features of `layout`; sizes and places are left out, unless they are unusual.
 pub fn text(layout: &Layout) -> String {
-    let sections =
-        [block(layout), metadata(layout), data(layout), inode(layout), log(layout), naming(layout), realtime(layout)];
-    sections.join("\n")
+    let (on, root) = (layout.features, layout.root);
+    let config = MkfsConfig {
+        block_bytes: layout.block.bytes(),
+        blocks: layout.data.blocks,
+        crc: on.crc,
+        finobt: on.finobt,
+        rmapbt: on.rmapbt,
+        reflink: on.reflink,
+        inobtcount: on.inobtcount,
+        bigtime: on.bigtime,
+        metadir: on.metadir,
+        autofsck: layout.autofsck.map(Autofsck::word),
+        quotas: quotas(layout.quota_flags),
+        rt_inherit: root.rt_inherit,
+        project: root.project,
+        extent_size: Some(root.extent_size).filter(|&blocks| blocks != 0),
+        cow_extent_size: Some(root.cow_extent_size).filter(|&blocks| blocks != 0),
+        dax: root.dax,
+        sparse: on.sparse_inodes,
+        nrext64: on.nrext64,
+        exchange: on.exchange,
+        projid32: on.projid32,
+        imax_pct: layout.data.imax_pct,
+        inode_bytes: layout.inode.bytes(),
+        lazy_count: on.lazy_counters,
+        parent: on.parent,
+        ftype: on.ftype,
+        ascii_ci: on.ascii_ci,
+        directory_block_bytes: layout.directory_block.bytes(),
+        realtime_extent_bytes: u64::from(layout.realtime.extent_blocks) << layout.block.log(),
+    };
+    config.to_string()
 }
 
-/// The lines of one section.
-struct Section(String);
-
-impl Section {
-    fn new(group: Group) -> Self {
-        Section(format!("[{}]\n", group.section().unwrap_or_default()))
-    }
-
-    fn line(mut self, name: &str, value: impl Display) -> Self {
-        self.0 += &format!("{name}={value}\n");
-        self
-    }
-
-    fn line_if(self, condition: bool, name: &str, value: impl Display) -> Self {
-        if condition { self.line(name, value) } else { self }
-    }
-}
-
-fn block(layout: &Layout) -> String {
-    Section::new(Group::Block).line_if(layout.block.bytes() != 4096, "size", layout.block).0
-}
-
-fn metadata(layout: &Layout) -> String {
-    let on = layout.features;
-    let mut section = Section::new(Group::Metadata)
-        .line("crc", u8::from(on.crc))
-        .line("finobt", u8::from(on.finobt))
-        .line("rmapbt", u8::from(on.rmapbt))
-        .line("reflink", u8::from(on.reflink))
-        .line("inobtcount", u8::from(on.inobtcount))
-        .line("bigtime", u8::from(on.bigtime))
-        .line("metadir", u8::from(on.metadir));
-    if let Some(autofsck) = layout.autofsck {
-        section = section.line("autofsck", autofsck.word());
-    }
+fn quotas(flags: u16) -> [QuotaWish; 3] {
     let kinds = [
-        (quota::USER_COUNTED, quota::USER_ENFORCED, ["uqnoenforce", "uquota"]),
-        (quota::GROUP_COUNTED, quota::GROUP_ENFORCED, ["gqnoenforce", "gquota"]),
-        (quota::PROJECT_COUNTED, quota::PROJECT_ENFORCED, ["pqnoenforce", "pquota"]),
+        (quota::USER_COUNTED, quota::USER_ENFORCED),
+        (quota::GROUP_COUNTED, quota::GROUP_ENFORCED),
+        (quota::PROJECT_COUNTED, quota::PROJECT_ENFORCED),
     ];
-    for (counted, enforced, names) in kinds {
-        let flags = layout.quota_flags & (counted | enforced);
-        section = section.line_if(on.metadir && flags & counted != 0, names[usize::from(flags & enforced != 0)], 1);
-    }
-    section.0
-}
-
-fn data(layout: &Layout) -> String {
-    let root = layout.root;
-    Section::new(Group::Data)
-        .line_if(root.rt_inherit, "rtinherit", 1)
-        .line_if(root.project.is_some(), "projinherit", root.project.unwrap_or_default())
-        .line_if(root.extent_size != 0, "extszinherit", root.extent_size)
-        .line_if(root.cow_extent_size != 0, "cowextsize", root.cow_extent_size)
-        .line_if(root.dax, "daxinherit", 1)
-        .0
-}
-
-fn inode(layout: &Layout) -> String {
-    let on = layout.features;
-    let usual_size = if on.crc { 512 } else { 256 };
-    Section::new(Group::Inode)
-        .line("sparse", u8::from(on.sparse_inodes))
-        .line("nrext64", u8::from(on.nrext64))
-        .line("exchange", u8::from(on.exchange))
-        .line_if(!on.projid32, "projid32bit", 0)
-        .line_if(
-            layout.data.imax_pct != usual_imax_pct(layout.data.blocks, layout.block),
-            "maxpct",
-            layout.data.imax_pct,
-        )
-        .line_if(layout.inode.bytes() != usual_size, "size", layout.inode)
-        .0
-}
-
-fn log(layout: &Layout) -> String {
-    Section::new(Group::Log).line_if(!layout.features.lazy_counters, "lazy-count", 0).0
-}
-
-fn naming(layout: &Layout) -> String {
-    let on = layout.features;
-    Section::new(Group::Naming)
-        .line("parent", u8::from(on.parent))
-        .line("ftype", u8::from(on.ftype))
-        .line("version", if on.ascii_ci { "ci" } else { "2" })
-        .line_if(layout.directory_block.bytes() > layout.block.bytes().max(4096), "size", layout.directory_block)
-        .0
-}
-
-fn realtime(layout: &Layout) -> String {
-    let extent = u64::from(layout.realtime.extent_blocks) << layout.block.log();
-    let usual = u64::from(layout.block.bytes().max(4096));
-    Section::new(Group::Realtime).line_if(extent > usual, "extsize", extent).0
+    kinds.map(|(counted, enforced)| QuotaWish { counted: flags & counted != 0, enforced: flags & enforced != 0 })
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use super::sectors::Sizes;
 use super::stages::{Context, usage};
 use super::stripe::Stripes;
 use crate::error::Result;
+use crate::geometry::usual_imax_pct;
 use crate::mkfs::devices::DeviceKind;
-use crate::mkfs::layout::PowerSize;
 use crate::mkfs::suboptions::Key;
 
 /// The smallest allocation group, in bytes.
@@ -308,15 +308,5 @@ pub(super) fn imax_pct(context: &Context, sizes: &Sizes, blocks: u64) -> u8 {
     if let Some(percent) = context.options.number(Key::InodeMaxpct).and_then(|percent| u8::try_from(percent).ok()) {
         return percent;
     }
-    usual_imax_pct(blocks, sizes.block)
-}
-
-/// The most space that inodes may take when nothing is said about it, in percent.
-pub fn usual_imax_pct(blocks: u64, block: PowerSize) -> u8 {
-    let terabytes = |count: u64| (count << 40) >> block.log();
-    match blocks {
-        blocks if blocks < terabytes(1) => 25,
-        blocks if blocks < terabytes(50) => 5,
-        _ => 1,
-    }
+    usual_imax_pct(blocks, sizes.block.bytes())
 }

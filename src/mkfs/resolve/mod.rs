@@ -14,7 +14,6 @@ mod stages;
 mod stripe;
 mod zones;
 
-pub use data::usual_imax_pct;
 pub use features::Defaults;
 pub use stages::{Environment, Resolved, resolve};
 
