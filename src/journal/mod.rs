@@ -1,12 +1,18 @@
-//! Reading the journal: where it begins and ends, and whether it is clean.
+//! Reading the journal: where it begins and ends, whether it is clean, and what is in it.
 //!
 //! [`LogArea`] is the log as a ring of 512-byte blocks on whichever device holds it, [`scan()`] finds its head and tail.
+//! What lies between them is taken apart by [`Checkpoints`], which stands on [`Records`] and [`Assembler`] (see `parse`).
 
 mod area;
 mod head;
+mod parse;
 mod record;
 mod scan;
 
 pub use area::LogArea;
+pub use parse::{
+    Assembler, AttributeItem, BufferItem, BufferRun, Checkpoint, Checkpoints, CrcState, DquotItem, Fault, Gap, GapKind,
+    InodeItem, ItemBody, JournalRecord, LogItem, OpMeaning, Order, Piece, Records, Step, TransactionHeader,
+};
 pub use record::LogRecord;
 pub use scan::{LogScan, LogState, TornWrite, scan};

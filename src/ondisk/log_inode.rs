@@ -4,9 +4,10 @@
 //! the inode core in the writer's byte order; then come the forks.
 
 use crate::error::{Check, Rule};
-use crate::ondisk::{OnDisk, RawUuid};
+use crate::ondisk::dinode::flags2;
+use crate::ondisk::{OnDisk, RawDinode, RawDinodeCore, RawUuid};
 use zerocopy::IntoBytes;
-use zerocopy::byteorder::{ByteOrder, U16, U32, U64};
+use zerocopy::byteorder::{BigEndian, ByteOrder, U16, U32, U64};
 
 /// Which parts of an inode an item has.
 pub mod field {
@@ -279,7 +280,7 @@ ondisk! {
 }
 
 /// Bytes of the core of a v1 or v2 inode.
-pub const LOG_DINODE_V2_SIZE: usize = std::mem::offset_of!(RawLogDinode<crate::ondisk::BigEndian>, next_unlinked);
+pub const LOG_DINODE_V2_SIZE: usize = std::mem::offset_of!(RawLogDinode<BigEndian>, next_unlinked);
 
 /// A timestamp of the log, as its bytes mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -351,12 +352,64 @@ impl<O: ByteOrder> RawLogDinode<O> {
         let [.., a, b] = self.big_nextents;
         U16::<O>::from_bytes([a, b]).get()
     }
+
+    /// The core as it stands on disk. `crc` and `lsn` are taken over, and mean nothing.
+    pub fn to_disk(&self) -> RawDinode {
+        let flags2 = if self.version >= 3 { self.flags2.get() } else { 0 };
+        let time = |bytes| match LogTimestamp::decode::<O>(bytes, flags2 & flags2::BIGTIME != 0) {
+            LogTimestamp::Big(stamp) => stamp.into(),
+            stamp @ LogTimestamp::Legacy { .. } => stamp.encode::<BigEndian>().into(),
+        };
+        let big_nextents = match self.version {
+            3.. => U64::<O>::from_bytes(self.big_nextents).get(),
+            _ => u64::from(self.flushiter()),
+        };
+        RawDinode {
+            core: RawDinodeCore {
+                magic: self.magic.get().into(),
+                mode: self.mode.get().into(),
+                version: self.version,
+                format: self.format,
+                metatype: self.metatype.get().into(),
+                uid: self.uid.get().into(),
+                gid: self.gid.get().into(),
+                nlink: self.nlink.get().into(),
+                projid_lo: self.projid_lo.get().into(),
+                projid_hi: self.projid_hi.get().into(),
+                big_nextents: big_nextents.into(),
+                atime: time(self.atime),
+                mtime: time(self.mtime),
+                ctime: time(self.ctime),
+                size: self.size.get().into(),
+                nblocks: self.nblocks.get().into(),
+                extsize: self.extsize.get().into(),
+                nextents: self.nextents.get().into(),
+                anextents: self.anextents.get().into(),
+                forkoff: self.forkoff,
+                aformat: i8::from_ne_bytes([self.aformat]),
+                dmevmask: self.dmevmask.get().into(),
+                dmstate: self.dmstate.get().into(),
+                flags: self.flags.get().into(),
+                generation: self.generation.get().into(),
+                next_unlinked: self.next_unlinked.get().into(),
+            },
+            crc: self.crc.get().into(),
+            changecount: self.changecount.get().into(),
+            lsn: self.lsn.get().into(),
+            flags2: self.flags2.get().into(),
+            cowextsize: self.cowextsize.get().into(),
+            pad2: self.pad2,
+            crtime: time(self.crtime),
+            ino: self.ino.get().into(),
+            uuid: self.uuid,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ondisk::{BigEndian, LittleEndian};
+    use crate::ondisk::{FieldKind, LittleEndian};
     use proptest::prelude::*;
 
     proptest! {
@@ -386,6 +439,45 @@ mod tests {
         fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = InodeLogFormat::decode::<LittleEndian>(&bytes);
             let _ = RawLogDinode::<BigEndian>::decode(&bytes);
+        }
+    }
+
+    #[test]
+    fn the_core_on_disk_is_that_of_the_writer() {
+        use zerocopy::{FromZeros, IntoBytes};
+        for (version, large) in [(2, false), (3, false), (3, true)] {
+            let mut disk = RawDinode::new_zeroed();
+            // every byte of it differs
+            disk.as_mut_bytes().iter_mut().zip(1..).for_each(|(byte, value)| *byte = value);
+            (disk.core.version, disk.flags2) = (version, if large { 0x18 } else { 0 }.into());
+            if version < 3 {
+                disk.core.big_nextents = 0x1234.into();
+            }
+            // in big-endian order the log has the same bytes
+            let region = if version < 3 { &disk.as_bytes()[..LOG_DINODE_V2_SIZE] } else { disk.as_bytes() };
+            let core = RawLogDinode::<BigEndian>::decode(region).expect("a core");
+            let back = core.to_disk();
+            assert_eq!(&back.as_bytes()[..100 - 4], &region[..96], "version {version}");
+            let mut little = region.to_vec();
+            for field in RawLogDinode::<LittleEndian>::FIELDS.iter().filter(|field| field.offset < region.len()) {
+                let bytes = &mut little[field.offset..field.offset + field.size];
+                match (field.kind, field.name) {
+                    (FieldKind::Int(_), _) => bytes.reverse(),
+                    (_, "atime" | "mtime" | "ctime" | "crtime") if !large => {
+                        bytes.chunks_mut(4).for_each(<[u8]>::reverse);
+                    }
+                    (_, "atime" | "mtime" | "ctime" | "crtime") => bytes.reverse(),
+                    (_, "big_nextents") if version == 3 => bytes.reverse(),
+                    (_, "big_nextents") => bytes[6..].reverse(),
+                    _ => {}
+                }
+            }
+            let core = RawLogDinode::<LittleEndian>::decode(&little).expect("a core");
+            let back = core.to_disk();
+            assert_eq!(&back.as_bytes()[..96], &region[..96], "version {version}");
+            if version == 3 {
+                assert_eq!(back.as_bytes()[104..], disk.as_bytes()[104..], "version {version}");
+            }
         }
     }
 

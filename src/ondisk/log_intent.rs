@@ -69,40 +69,6 @@ pub mod bmap {
     pub const REALTIME: u32 = 1 << 29;
 }
 
-/// Operations of an attribute intent.
-pub mod attri {
-    /// Set an attribute.
-    pub const SET: u32 = 1;
-    /// Remove it.
-    pub const REMOVE: u32 = 2;
-    /// Replace it.
-    pub const REPLACE: u32 = 3;
-    /// Set a parent pointer.
-    pub const PPTR_SET: u32 = 4;
-    /// Remove it.
-    pub const PPTR_REMOVE: u32 = 5;
-    /// Replace it by another.
-    pub const PPTR_REPLACE: u32 = 6;
-    /// The bits of the operation.
-    pub const TYPE_MASK: u32 = 0xff;
-}
-
-/// Flags of an exchange intent.
-pub mod exchange {
-    /// Attribute forks instead of data forks.
-    pub const ATTR_FORK: u64 = 1 << 0;
-    /// Set the sizes at the end.
-    pub const SET_SIZES: u64 = 1 << 1;
-    /// Only what is written in the first file.
-    pub const INO1_WRITTEN: u64 = 1 << 2;
-    /// Clear the first file's reflink flag; no longer written.
-    pub const CLEAR_INO1_REFLINK: u64 = 1 << 3;
-    /// Clear the second file's reflink flag; no longer written.
-    pub const CLEAR_INO2_REFLINK: u64 = 1 << 4;
-    /// All of them.
-    pub const ALL: u64 = ATTR_FORK | SET_SIZES | INO1_WRITTEN | CLEAR_INO1_REFLINK | CLEAR_INO2_REFLINK;
-}
-
 ondisk! {
     /// Head of EFI and EFD, RUI, CUI and BUI; their extents follow (`xfs_efi_log_format` and its like).
     pub struct RawIntentHead<O>("log_intent"): 16 {
@@ -181,61 +147,16 @@ ondisk! {
     }
 }
 
-ondisk! {
-    /// Attribute intent; regions with names and values follow (`xfs_attri_log_format`).
-    pub struct RawAttriLogFormat<O>("attri_log_format"): 40 {
-        /// [`LogItemType::Attri`].
-        0 => type_: U16<O>,
-        /// Regions.
-        2 => size: U16<O>,
-        /// Generation of the inode, for parent pointers.
-        4 => igen: U32<O>,
-        /// What the done item refers to.
-        8 => id: U64<O>,
-        /// Inode number.
-        16 => ino: U64<O>,
-        /// Operation, see [`attri`].
-        24 => op_flags: U32<O>,
-        /// Bytes of the name; for [`attri::PPTR_REPLACE`] two 16-bit lengths, of the old and of the new name.
-        28 => name_len: [u8; 4],
-        /// Bytes of the value.
-        32 => value_len: U32<O>,
-        /// Namespace flags.
-        36 => attr_filter: U32<O>,
-    }
-}
-
-ondisk! {
-    /// Exchange intent (`xfs_xmi_log_format`).
-    pub struct RawXmiLogFormat<O>("xmi_log_format"): 88 {
-        /// [`LogItemType::Xmi`].
-        0 => type_: U16<O>,
-        /// Regions: 1.
-        2 => size: U16<O>,
-        /// Zero.
-        4 => pad: U32<O>,
-        /// What the done item refers to.
-        8 => id: U64<O>,
-        /// First file.
-        16 => inode1: U64<O>,
-        /// Second file.
-        24 => inode2: U64<O>,
-        /// Generation of the first file.
-        32 => igen1: U32<O>,
-        /// Generation of the second file.
-        36 => igen2: U32<O>,
-        /// Block of the first file.
-        40 => startoff1: U64<O>,
-        /// Block of the second file.
-        48 => startoff2: U64<O>,
-        /// Blocks.
-        56 => blockcount: U64<O>,
-        /// Flags, see [`exchange`].
-        64 => flags: U64<O>,
-        /// Size of the first file in the end, in bytes.
-        72 => isize1: U64<O>,
-        /// Size of the second file in the end, in bytes.
-        80 => isize2: U64<O>,
+impl<O: ByteOrder> RawDoneItem<O> {
+    /// Decodes a done item that has no extents: which intent it answers, by type and id.
+    ///
+    /// # Errors
+    /// When it is too short, or of another type.
+    pub fn decode(region: &[u8]) -> Result<(LogItemType, u64), Check> {
+        use LogItemType::{Attrd, Bud, Cud, CudRt, Rud, RudRt, Xmd};
+        let (raw, _) = Self::prefix(region).ok_or(failed("id", Rule::Truncated))?;
+        let kind = expect_kind(raw.type_.get(), &[Rud, RudRt, Cud, CudRt, Bud, Attrd, Xmd])?;
+        Ok((kind, raw.intent_id.get()))
     }
 }
 
@@ -439,19 +360,6 @@ impl RefcountItem {
     }
 }
 
-impl<O: ByteOrder> RawAttriLogFormat<O> {
-    /// Bytes of the name, and of the new name where the operation has one.
-    pub fn name_lens(&self) -> (u32, Option<u32>) {
-        let [a, b, c, d] = self.name_len;
-        if self.op_flags.get() & attri::TYPE_MASK == attri::PPTR_REPLACE {
-            let half = |bytes| u32::from(U16::<O>::from_bytes(bytes).get());
-            (half([a, b]), Some(half([c, d])))
-        } else {
-            (U32::<O>::from_bytes([a, b, c, d]).get(), None)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -500,15 +408,6 @@ mod tests {
             let _ = MapItem::decode::<LittleEndian>(&bytes);
             let _ = RefcountItem::decode::<LittleEndian>(&bytes);
         }
-    }
-
-    #[test]
-    fn a_replaced_parent_pointer_has_two_names() {
-        let mut raw: RawAttriLogFormat<LittleEndian> = zerocopy::FromZeros::new_zeroed();
-        raw.name_len = [4, 0, 1, 0];
-        assert_eq!(raw.name_lens(), (0x1_0004, None));
-        raw.op_flags = attri::PPTR_REPLACE.into();
-        assert_eq!(raw.name_lens(), (4, Some(1)));
     }
 
     #[test]

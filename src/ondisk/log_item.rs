@@ -1,7 +1,8 @@
 //! The types of log items, and the small items: dquots, the end of quotas, inode clusters
 //! (Linux `fs/xfs/libxfs/xfs_log_format.h`). Everything is in the writer's byte order unless said otherwise.
 
-use crate::ondisk::{Be32, OnDisk};
+use crate::error::{Check, Rule};
+use crate::ondisk::{Be32, BigEndian, OnDisk};
 use zerocopy::byteorder::{ByteOrder, U16, U32, U64};
 
 /// Type of a log item: the first field of its first region.
@@ -79,6 +80,41 @@ impl LogItemType {
     /// Its number.
     pub fn number(self) -> u16 {
         self as u16
+    }
+
+    /// The name that xfsprogs gives it in lists of items.
+    pub fn name(self) -> &'static str {
+        match self {
+            LogItemType::Efi => "EFI",
+            LogItemType::Efd => "EFD",
+            LogItemType::Iunlink => "IUNLINK",
+            LogItemType::Inode => "INODE",
+            LogItemType::Buf => "BUF",
+            LogItemType::Dquot => "DQUOT",
+            LogItemType::Quotaoff => "QUOTAOFF",
+            LogItemType::Icreate => "ICREATE",
+            LogItemType::Rui => "RUI",
+            LogItemType::Rud => "RUD",
+            LogItemType::Cui => "CUI",
+            LogItemType::Cud => "CUD",
+            LogItemType::Bui => "BUI",
+            LogItemType::Bud => "BUD",
+            LogItemType::Attri => "ATTRI",
+            LogItemType::Attrd => "ATTRD",
+            LogItemType::Xmi => "XMI",
+            LogItemType::Xmd => "XMD",
+            LogItemType::EfiRt => "EFI_RT",
+            LogItemType::EfdRt => "EFD_RT",
+            LogItemType::RuiRt => "RUI_RT",
+            LogItemType::RudRt => "RUD_RT",
+            LogItemType::CuiRt => "CUI_RT",
+            LogItemType::CudRt => "CUD_RT",
+        }
+    }
+
+    /// For a done item, the type of the intent that it answers.
+    pub fn intent(self) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.done() == Some(self))
     }
 
     /// For an intent, the type of the item that says it is done.
@@ -170,6 +206,61 @@ ondisk! {
     }
 }
 
+/// What a dquot item says of its dquot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DquotLogFormat {
+    /// User, group or project.
+    pub id: u32,
+    /// Disk address of the buffer, in 512-byte units.
+    pub blkno: u64,
+    /// Length of the buffer, in 512-byte units.
+    pub len: u32,
+    /// Where the dquot stands in the buffer, in bytes.
+    pub boffset: u32,
+}
+
+impl DquotLogFormat {
+    /// Decodes the first region of a dquot item.
+    ///
+    /// # Errors
+    /// When it is too short, or of another type.
+    pub fn decode<O: ByteOrder>(region: &[u8]) -> Result<Self, Check> {
+        let raw: &RawDquotLogFormat<O> = prefix_of_type::<O, _>(region, LogItemType::Dquot)?;
+        Ok(DquotLogFormat { id: raw.id.get(), blkno: raw.blkno.get(), len: raw.len.get(), boffset: raw.boffset.get() })
+    }
+}
+
+impl<O: ByteOrder> RawQuotaoffLogFormat<O> {
+    /// The region of a quotaoff item.
+    ///
+    /// # Errors
+    /// When it is too short, or of another type.
+    pub fn decode(region: &[u8]) -> Result<&Self, Check> {
+        prefix_of_type::<O, _>(region, LogItemType::Quotaoff)
+    }
+}
+
+impl RawIcreateLog<BigEndian> {
+    /// The region of an item that makes inodes; type and size are in the writer's order, and everything else is
+    /// big-endian whatever that is.
+    ///
+    /// # Errors
+    /// When it is too short, or of another type.
+    pub fn decode<O: ByteOrder>(region: &[u8]) -> Result<&Self, Check> {
+        prefix_of_type::<O, RawIcreateLog<O>>(region, LogItemType::Icreate)?;
+        Self::prefix(region).map(|(raw, _)| raw).ok_or(Check::new(Self::NAME, "size", Rule::Truncated))
+    }
+}
+
+/// The structure at the start of `region`, which must be of this type.
+pub(super) fn prefix_of_type<O: ByteOrder, T: OnDisk>(region: &[u8], kind: LogItemType) -> Result<&T, Check> {
+    let (raw, _) = T::prefix(region).ok_or(Check::new(T::NAME, "size", Rule::Truncated))?;
+    match item_head::<O>(region) {
+        Some((number, _)) if number == kind.number() => Ok(raw),
+        _ => Err(Check::new(T::NAME, "type", Rule::Magic)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,7 +271,7 @@ mod tests {
         for kind in LogItemType::ALL {
             assert_eq!(LogItemType::from_number(kind.number()), Some(kind));
             // a done item has the number after its intent's
-            assert!(kind.done().is_none_or(|done| done.number() == kind.number() + 1));
+            assert!(kind.done().is_none_or(|done| done.number() == kind.number() + 1 && done.intent() == Some(kind)));
         }
         assert_eq!(LogItemType::from_number(0x1239), None);
         assert_eq!(LogItemType::ALL.iter().filter(|kind| kind.done().is_some()).count(), 9);
