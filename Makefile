@@ -7,7 +7,7 @@ CARGO   ?= cargo
 DIST    ?= dist
 
 # Each tool, and the name of its counterpart in xfsprogs; a test compares this with the registry in src/cli/manual.rs.
-TOOLS  := mkfs info db
+TOOLS  := mkfs info db files
 COMPAT := mkfs:mkfs.xfs info:xfs_info db:xfs_db
 
 BINDIR  := $(DESTDIR)$(PREFIX)/bin

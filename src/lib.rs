@@ -8,6 +8,7 @@
 //! | [`mkfs`] | formatting: configuration, plan, write |
 //! | [`info`] | describing a filesystem |
 //! | [`db`] | looking into a filesystem: commands, field tables, navigation, print |
+//! | [`files`] | files of an image that nothing mounts: list, read, extract, archive, who owns a block |
 //! | [`image`] | the devices of a filesystem, opened to be read whatever state it is in |
 //! | [`journal`] | reading the journal: head, tail, clean or dirty |
 //! | [`forms`] | walkers over raw blocks: inodes, forks, directories, attributes |
@@ -26,6 +27,7 @@ pub mod cli;
 pub mod db;
 pub mod device;
 pub mod error;
+pub mod files;
 pub mod forms;
 pub mod geometry;
 pub mod image;

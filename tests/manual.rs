@@ -33,6 +33,12 @@ fn spellings(argument: &Arg) -> Vec<String> {
     shorts.map(|short| format!("-{short}")).chain(longs.map(|long| format!("--{long}"))).collect()
 }
 
+/// Those of a command and of its subcommands.
+fn all_spellings(command: &Command) -> Vec<String> {
+    let of_subcommands = command.get_subcommands().flat_map(all_spellings);
+    command.get_arguments().flat_map(spellings).chain(of_subcommands).collect()
+}
+
 /// A roff text as one reads it: without escapes, fonts and line breaks.
 fn plain(roff: &str) -> String {
     let text = roff.replace("\\-", "-").replace("\\fB", "").replace("\\fI", "").replace("\\fR", "");
@@ -75,6 +81,27 @@ fn the_page_has_every_option_with_its_help() {
             count += 1;
         }
         assert!(count > 5, "{}: hardly any options were found", tool.name);
+    }
+}
+
+#[test]
+fn the_page_has_every_command_with_its_options() {
+    for tool in TOOLS {
+        let (command, page) = (built(tool), page(tool));
+        let text = section(&page, "COMMANDS").map(plain).unwrap_or_default();
+        for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
+            let start = text.find(&format!("\"{}", command.get_name()));
+            let start = start.unwrap_or_else(|| panic!("{}: {} is not on the page", tool.name, command.get_name()));
+            let end = text[start..].find(".SS").map_or(text.len(), |len| start + len);
+            for argument in shown(command).filter(|argument| !argument.is_global_set() && argument.get_id() != "help") {
+                for spelling in spellings(argument) {
+                    let found = text[start..end].contains(&spelling);
+                    assert!(found, "{} {}: {spelling} is not on the page", tool.name, command.get_name());
+                }
+                let help = argument.get_help().map(|help| plain(&help.to_string())).unwrap_or_default();
+                assert!(!help.is_empty() && text[start..end].contains(&help), "{}: {help}", tool.name);
+            }
+        }
     }
 }
 
@@ -143,8 +170,7 @@ fn the_written_sections_are_there_and_in_order() {
 #[test]
 fn the_written_sections_name_no_option_that_is_not_there() {
     for tool in TOOLS {
-        let known: BTreeSet<String> =
-            TOOLS.iter().flat_map(|tool| built(tool).get_arguments().flat_map(spellings).collect::<Vec<_>>()).collect();
+        let known: BTreeSet<String> = TOOLS.iter().flat_map(|tool| all_spellings(&built(tool))).collect();
         let text = plain(&written(tool));
         let mut found = 0;
         for (at, _) in text.match_indices("--") {
@@ -170,7 +196,8 @@ fn the_makefile_knows_the_tools() {
     let short = |tool: &Tool| tool.name.strip_prefix("xfskit-").expect("tools are named xfskit-...").to_owned();
     let names: Vec<String> = TOOLS.iter().map(short).collect();
     assert_eq!(variable(&makefile, "TOOLS"), names);
-    let pairs: Vec<String> = TOOLS.iter().map(|tool| format!("{}:{}", short(tool), tool.xfsprogs_name)).collect();
+    let pair = |tool: &Tool| Some(format!("{}:{}", short(tool), tool.xfsprogs_name?));
+    let pairs: Vec<String> = TOOLS.iter().filter_map(pair).collect();
     assert_eq!(variable(&makefile, "COMPAT"), pairs);
     let binaries = std::fs::read_dir(root().join("src/bin")).expect("invariant: the binaries are there");
     let binaries: BTreeSet<String> =

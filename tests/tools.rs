@@ -21,6 +21,13 @@ const INFO: Tool =
 const DB: Tool =
     Tool { binary: env!("CARGO_BIN_EXE_xfskit-db"), name: "xfskit-db", usage_error: 2, reading: &["-c", "help"] };
 
+const FILES: Tool = Tool {
+    binary: env!("CARGO_BIN_EXE_xfskit-files"),
+    name: "xfskit-files",
+    usage_error: 2,
+    reading: &["ls", "-l", "-d"],
+};
+
 /// A filesystem to read.
 fn image(path: &Path) {
     let status = Command::new(MKFS.binary).args(["-q", "--size", "300m"]).arg(path).status();
@@ -45,9 +52,15 @@ mod db {
     common_checks!(DB, image);
 }
 
+mod files {
+    use super::{FILES, image};
+    use crate::common_checks;
+    common_checks!(FILES, image);
+}
+
 /// Every binary of the package is in the list above.
 #[test]
 fn no_tool_is_left_out() {
     let names: Vec<_> = xfskit::cli::manual::TOOLS.iter().map(|tool| tool.name).collect();
-    assert_eq!(names, [MKFS.name, INFO.name, DB.name]);
+    assert_eq!(names, [MKFS.name, INFO.name, DB.name, FILES.name]);
 }

@@ -10,17 +10,18 @@ use clap_mangen::Man;
 pub struct Tool {
     /// Name of the binary.
     pub name: &'static str,
-    /// The name of its counterpart in xfsprogs.
-    pub xfsprogs_name: &'static str,
+    /// The name of its counterpart in xfsprogs, if it has one.
+    pub xfsprogs_name: Option<&'static str>,
     /// Its command line.
     pub command: fn() -> Command,
 }
 
 /// All tools.
 pub const TOOLS: &[Tool] = &[
-    Tool { name: "xfskit-mkfs", xfsprogs_name: "mkfs.xfs", command: super::mkfs::command },
-    Tool { name: "xfskit-info", xfsprogs_name: "xfs_info", command: super::info::command },
-    Tool { name: "xfskit-db", xfsprogs_name: "xfs_db", command: super::db::command },
+    Tool { name: "xfskit-mkfs", xfsprogs_name: Some("mkfs.xfs"), command: super::mkfs::command },
+    Tool { name: "xfskit-info", xfsprogs_name: Some("xfs_info"), command: super::info::command },
+    Tool { name: "xfskit-db", xfsprogs_name: Some("xfs_db"), command: super::db::command },
+    Tool { name: "xfskit-files", xfsprogs_name: None, command: super::files::command },
 ];
 
 /// Section of the manual: system administration.
@@ -52,8 +53,31 @@ impl Tool {
         man.render_description_section(&mut page)?;
         page.extend(description.as_bytes());
         man.render_options_section(&mut page)?;
+        page.extend(self.commands().as_bytes());
         page.extend(sections.as_bytes());
         Ok(page)
+    }
+
+    /// The section about the tool's commands; empty when it has none.
+    fn commands(&self) -> String {
+        let command = (self.command)().mut_subcommands(|command| command.disable_help_flag(true));
+        let mut text = String::new();
+        for command in command.get_subcommands() {
+            let mut usage = format!("\\fB{}\\fR", escape(command.get_name()));
+            for argument in command.get_opts().chain(command.get_arguments().filter(|argument| is_flag(argument))) {
+                usage += &format!(" [{}]", self::usage(argument));
+            }
+            for argument in command.get_positionals() {
+                usage += &format!(" {}", values(argument));
+            }
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            text += &format!(".SS \"{usage}\"\n{}\n", escape(&about));
+            for argument in command.get_arguments() {
+                let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+                text += &format!(".TP\n{}\n{}\n", spellings(argument), escape(&help));
+            }
+        }
+        if text.is_empty() { text } else { format!(".SH COMMANDS\n{text}") }
     }
 
     /// One line with all options and the names of their values.
@@ -120,6 +144,19 @@ fn usage(argument: &Arg) -> String {
     };
     let name = format!("\\fB{}\\fR", escape(&name));
     if argument.get_action().takes_values() { format!("{name} {}", values(argument)) } else { name }
+}
+
+/// Every way in which one types an argument.
+fn spellings(argument: &Arg) -> String {
+    let mut names = Vec::new();
+    names.extend(argument.get_short().map(|short| format!("-{short}")));
+    names.extend(argument.get_long().map(|long| format!("--{long}")));
+    let names: Vec<String> = names.iter().map(|name| format!("\\fB{}\\fR", escape(name))).collect();
+    match (names.is_empty(), argument.get_action().takes_values()) {
+        (true, _) => values(argument),
+        (false, true) => format!("{} {}", names.join(", "), values(argument)),
+        (false, false) => names.join(", "),
+    }
 }
 
 /// The names of an argument's values.

@@ -1,6 +1,7 @@
 //! The command line: one file per tool. The tools do not know each other.
 
 pub mod db;
+pub mod files;
 pub mod image;
 pub mod info;
 pub mod manual;

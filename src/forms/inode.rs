@@ -45,6 +45,14 @@ impl FileType {
         })
     }
 
+    /// The type that a directory entry's value stands for; `None` when it is none of a file.
+    pub fn from_dir_ftype(value: u8) -> Option<Self> {
+        use FileType::{BlockDevice, CharDevice, Directory, Fifo, Regular, Socket, Symlink};
+        [Fifo, CharDevice, Directory, BlockDevice, Regular, Symlink, Socket]
+            .into_iter()
+            .find(|kind| kind.dir_ftype() == value)
+    }
+
     /// The value that directory entries have for it.
     pub fn dir_ftype(self) -> u8 {
         use crate::ondisk::dir_data::ftype;

@@ -184,6 +184,28 @@ pub mod metatype {
     pub const COUNT: u16 = 9;
 }
 
+/// The number of a device, as the data fork of its inode has it in 32 bits: 14 for the major, 18 for the minor number
+/// (Linux `include/linux/kdev_t.h`, `sysv_encode_dev`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DeviceNumber {
+    /// Which driver.
+    pub major: u32,
+    /// Which of its devices.
+    pub minor: u32,
+}
+
+impl DeviceNumber {
+    /// Decodes the number.
+    pub fn decode(raw: u32) -> Self {
+        DeviceNumber { major: raw >> 18 & 0x3fff, minor: raw & 0x3_ffff }
+    }
+
+    /// Encodes it; `None` when a part does not fit.
+    pub fn encode(self) -> Option<u32> {
+        (self.major <= 0x3fff && self.minor <= 0x3_ffff).then_some(self.major << 18 | self.minor)
+    }
+}
+
 /// Most extents of a data fork without large counters.
 pub const MAX_EXTCNT_DATA_SMALL: u64 = (1 << 31) - 1;
 /// Most extents of an attribute fork without large counters.
@@ -306,6 +328,13 @@ mod tests {
                 Some(()) => prop_assert_eq!((dinode.data_extents(), dinode.attr_extents()), (data, attr)),
                 None => prop_assert!(!large && (data > u64::from(u32::MAX) || attr > u32::from(u16::MAX))),
             }
+        }
+
+        #[test]
+        fn device_numbers_round_trip(raw: u32, major: u32, minor: u32) {
+            prop_assert_eq!(DeviceNumber::decode(raw).encode(), Some(raw));
+            let number = DeviceNumber { major, minor };
+            prop_assert!(number.encode().is_none_or(|raw| DeviceNumber::decode(raw) == number));
         }
 
         #[test]

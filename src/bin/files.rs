@@ -1,0 +1,5 @@
+//! xfskit-files; see `xfskit::cli::files`.
+
+fn main() -> std::process::ExitCode {
+    xfskit::cli::files::main()
+}

@@ -1,0 +1,97 @@
+//! The command line of xfskit-files; help, man page and completions are made from it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, Command, value_parser};
+
+use crate::cli::image::{ImageArgs, Letters};
+
+/// The command line.
+pub fn command() -> Command {
+    let letters = Letters { log: 'l', realtime: Some('r') };
+    let command = Command::new(super::TOOL)
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("List, read, extract and archive files of an XFS image that nothing mounts")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true);
+    let mut command = ImageArgs::augment(command, letters);
+    // the letters mean other things behind the name of a command
+    for (name, letter) in [("log-device", 'l'), ("realtime-device", 'r')] {
+        command = command.mut_arg(name, |arg| arg.short(None).global(true)).arg(
+            Arg::new(letter.to_string())
+                .short(letter)
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help(format!("The same as --{name}, before the name of the command")),
+        );
+    }
+    for name in ["offset", "partition"] {
+        command = command.mut_arg(name, |arg| arg.global(true));
+    }
+    command.arg(flag("json").long("json").global(true).help("Print JSON")).subcommands([ls(), stat(), tree()])
+}
+
+fn flag(name: &'static str) -> Arg {
+    Arg::new(name).action(ArgAction::SetTrue)
+}
+
+/// A command that works on an image.
+fn of_image(name: &'static str, about: &'static str) -> Command {
+    let image = Arg::new("image").value_name("IMAGE").required(true).value_parser(value_parser!(PathBuf));
+    Command::new(name).about(about).arg(image.help("Image in a file, or block device"))
+}
+
+/// Paths in the image; the root where none is named.
+fn paths() -> Arg {
+    let arg = Arg::new("paths").value_name("PATH").value_parser(value_parser!(OsString)).action(ArgAction::Append);
+    arg.num_args(0..).help("Path in the image, escaped as names are shown; <N> is inode N; / where there is none")
+}
+
+fn ls() -> Command {
+    of_image("ls", "List files, and what folders hold")
+        .arg(paths())
+        .arg(flag("long").short('l').long("long").help("Mode, links, owner, group, size and time of change, too"))
+        .arg(flag("recursive").short('R').long("recursive").help("List the folders in folders, too"))
+        .arg(flag("directory").short('d').long("directory").help("List folders themselves, not what they hold"))
+        .arg(flag("inode").short('i').long("inode").help("Inode numbers, too"))
+}
+
+fn stat() -> Command {
+    of_image("stat", "Show all that inodes say of files")
+        .arg(paths())
+        .arg(flag("follow").short('L').long("follow").help("Follow symbolic links"))
+}
+
+fn tree() -> Command {
+    of_image("tree", "Draw the tree of files below a folder").arg(paths()).arg(
+        Arg::new("depth")
+            .short('L')
+            .long("depth")
+            .value_name("N")
+            .value_parser(value_parser!(u32).range(1..))
+            .help("Draw no more than N levels"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn the_letters_of_the_devices_come_before_the_command() {
+        let words = ["xfskit-files", "-r", "rt", "ls", "-l", "image", "--log-device", "log", "/a"];
+        let matches = command().try_get_matches_from(words).expect("correct usage");
+        let (name, arguments) = matches.subcommand().expect("a command");
+        assert_eq!((name, arguments.get_flag("long")), ("ls", true));
+        assert_eq!(matches.get_one::<PathBuf>("r"), Some(&"rt".into()));
+        assert_eq!(arguments.get_one::<PathBuf>("log-device"), Some(&"log".into()));
+        assert_eq!(arguments.get_many::<OsString>("paths").map(Iterator::count), Some(1));
+    }
+}

@@ -1,0 +1,45 @@
+//! xfskit-files: files of an image that nothing mounts.
+//!
+//! Exit codes: 0, done; 1, it could not be done; 2, wrong usage; 3, done, but something was damaged and left out, or is
+//! shown as it was found; 4, done, but not all properties of the files could be kept.
+
+mod command;
+mod context;
+mod json;
+mod list;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::ArgMatches;
+
+use crate::cli::output::finish;
+
+pub use command::command;
+use context::Context;
+
+/// Name of the tool, with which its messages begin.
+const TOOL: &str = "xfskit-files";
+
+/// Runs the tool on the process's arguments.
+pub fn main() -> ExitCode {
+    match command().try_get_matches() {
+        Ok(matches) => finish(TOOL, run(&matches)),
+        Err(error) => {
+            // help and version are errors of this kind, too, with another code
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            if error.print().is_ok() { ExitCode::from(code) } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+fn run(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
+    let Some((name, arguments)) = matches.subcommand() else { anyhow::bail!("no command was given") };
+    let context = Context::open(matches, arguments)?;
+    match name {
+        "ls" => list::ls(&context, arguments),
+        "stat" => list::stat(&context, arguments),
+        "tree" => list::tree(&context, arguments),
+        _ => anyhow::bail!("there is no command {name}"),
+    }
+}

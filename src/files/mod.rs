@@ -1,0 +1,27 @@
+//! Files of an image that nothing mounts: the engine of xfskit-files.
+//!
+//! A [`Reader`] reads inodes and folders and tells an observer what is damaged, so that everything else goes on with the
+//! rest. Names are bytes; [`name`] has the form in which they are shown and taken.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `reader` | inodes and folders of an image, with what is damaged reported |
+//! | `folder` | the entries of a directory |
+//! | `lookup` | from a path to its inode |
+//! | `stat` | what an inode says of a file |
+//! | `time` | points in time as text |
+//! | `walk` | every file below a folder |
+
+mod folder;
+mod lookup;
+pub mod name;
+mod reader;
+mod stat;
+pub mod time;
+mod walk;
+
+pub use folder::{Entry, Folder, Order};
+pub use lookup::{Found, Last, Start};
+pub use reader::Reader;
+pub use stat::{Stat, Xflags};
+pub use walk::{Event, Next, Visited, walk};
