@@ -38,6 +38,20 @@ pub const MAX_STARTBLOCK: u64 = (1 << 52) - 1;
 /// Largest `blockcount` of a record.
 pub const MAX_BLOCKCOUNT: u32 = (1 << 21) - 1;
 
+/// Where the numbers of a record begin, in bits from its start, the highest bit of the first byte being bit 0.
+pub mod bit {
+    use super::{MAX_STARTBLOCK, MAX_STARTOFF};
+
+    /// Whether the blocks are unwritten: one bit.
+    pub const UNWRITTEN: usize = 0;
+    /// First block of the file.
+    pub const STARTOFF: usize = UNWRITTEN + 1;
+    /// First filesystem or realtime block.
+    pub const STARTBLOCK: usize = STARTOFF + MAX_STARTOFF.count_ones() as usize;
+    /// Length in blocks.
+    pub const BLOCKCOUNT: usize = STARTBLOCK + MAX_STARTBLOCK.count_ones() as usize;
+}
+
 /// A mapping from blocks of a file to blocks of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
