@@ -7,10 +7,14 @@ mod command;
 mod run;
 mod words;
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 pub use command::command;
+
+use super::output::finish;
+
+/// What the tool calls itself.
+const TOOL: &str = "xfskit-info";
 
 /// Runs the tool on the process's arguments.
 pub fn main() -> ExitCode {
@@ -25,16 +29,5 @@ pub fn main() -> ExitCode {
             };
         }
     };
-    match run::run(&request) {
-        Ok(code) => code,
-        Err(error) => {
-            complain(&format!("{error:#}"));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// Writes a line to the standard error; where nobody reads that, nothing can be done.
-fn complain(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "xfskit-info: {text}");
+    finish(TOOL, run::run(&request))
 }

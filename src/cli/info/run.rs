@@ -1,14 +1,14 @@
 //! What xfskit-info does with a request.
 
 use std::fs::File;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 
 use super::command::Request;
-use super::{complain, words};
+use super::{TOOL, words};
+use crate::cli::output::{complain, say};
 use crate::cli::source::{SourceArgs, of_system};
 use crate::device::{Contents, Device, FileDevice, OpenFile, PartitionTable, Signature};
 use crate::error::DeviceRole;
@@ -18,7 +18,7 @@ use crate::info::{Report, Subject, geometry_text, inspect};
 /// Does what was asked for.
 pub(super) fn run(request: &Request) -> anyhow::Result<ExitCode> {
     if request.version {
-        say(&format!("xfskit-info version {}\n", env!("CARGO_PKG_VERSION")))?;
+        say(&format!("{TOOL} version {}\n", env!("CARGO_PKG_VERSION")))?;
         return Ok(ExitCode::SUCCESS);
     }
     let path = request.filesystem.as_deref().context("no filesystem was named")?;
@@ -112,30 +112,21 @@ fn other_contents(device: &dyn Device) -> Option<String> {
 fn warn(request: &Request, report: &Report) {
     let name = &report.name;
     if request.log_device.is_some() && report.log.internal {
-        complain(&format!("{name}: has its log inside; what --log-device names is not its log"));
+        complain(TOOL, &format!("{name}: has its log inside; what --log-device names is not its log"));
     }
     if request.realtime_device.is_some() && report.realtime.blocks == 0 {
-        complain(&format!("{name}: has no realtime section; what --realtime-device names is none of it"));
+        complain(TOOL, &format!("{name}: has no realtime section; what --realtime-device names is none of it"));
     }
     if !report.superblock.damage.is_empty() {
         let group = report.superblock.group;
-        complain(&format!("{name}: the primary superblock is damaged; this is from the copy in group {group}"));
-        report.superblock.damage.iter().for_each(|damage| complain(&format!("{name}: {damage}")));
+        complain(TOOL, &format!("{name}: the primary superblock is damaged; this is from the copy in group {group}"));
+        report.superblock.damage.iter().for_each(|damage| complain(TOOL, &format!("{name}: {damage}")));
     }
     if report.unknown_features.incompat != 0 {
-        complain(&format!("{name}: has features that are not known here; what is said of it may be wrong"));
+        complain(TOOL, &format!("{name}: has features that are not known here; what is said of it may be wrong"));
     }
     if report.data.cut_short {
         let (has, needs) = (report.data.device_bytes, report.data.bytes);
-        complain(&format!("{name}: is cut short: it has {has} bytes, and the filesystem needs {needs}"));
-    }
-}
-
-/// Writes to the standard output. A reader that has gone away is no error.
-fn say(text: &str) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("cannot write"),
-        _ => Ok(()),
+        complain(TOOL, &format!("{name}: is cut short: it has {has} bytes, and the filesystem needs {needs}"));
     }
 }

@@ -10,6 +10,11 @@ use std::process::ExitCode;
 
 pub use command::command;
 
+use super::output::finish;
+
+/// What the tool calls itself.
+const TOOL: &str = "xfskit-mkfs";
+
 /// Runs the tool on the process's arguments. Whatever goes wrong ends with exit code 1, as with mkfs.xfs.
 pub fn main() -> ExitCode {
     let matches = match command().try_get_matches() {
@@ -19,11 +24,6 @@ pub fn main() -> ExitCode {
             return if error.print().is_err() || failed { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         }
     };
-    match request::Request::from_matches(&matches).map_err(Into::into).and_then(run::run) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            run::complain(&format!("xfskit-mkfs: {}", run::message(&error)));
-            ExitCode::FAILURE
-        }
-    }
+    let done = request::Request::from_matches(&matches).map_err(Into::into).and_then(run::run);
+    finish(TOOL, done.map(|()| ExitCode::SUCCESS))
 }

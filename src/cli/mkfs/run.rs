@@ -3,7 +3,6 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,9 +10,11 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
+use super::TOOL;
 use super::devices::{Opened, check_contents, look};
 use super::request::Request;
 use super::target::resolve_for;
+use crate::cli::output::{complain, say};
 use crate::device::random_uuid;
 use crate::mkfs::devices::Devices;
 use crate::mkfs::layout::{Layout, Timestamp};
@@ -29,13 +30,13 @@ const LONG_WORK: u32 = 10_000;
 /// Does what was asked for.
 pub(super) fn run(request: Request) -> anyhow::Result<()> {
     if request.version {
-        return say(&format!("xfskit-mkfs version {}\n", env!("CARGO_PKG_VERSION")));
+        return say(&format!("{TOOL} version {}\n", env!("CARGO_PKG_VERSION")));
     }
     let devices = look(&request)?;
     check_contents(&request, &devices)?;
     let resolved = resolve_for(request.target, &request.options, &devices, &environment(&request))?;
     if !request.quiet {
-        resolved.notes.iter().for_each(|note| complain(note));
+        resolved.notes.iter().for_each(|note| complain(TOOL, note));
     }
     let layout = resolved.layout;
     if let Some(path) = &request.makecfg {
@@ -113,7 +114,7 @@ fn epoch(text: &OsStr) -> Option<Timestamp> {
     let text = text.to_string_lossy();
     let sec = text.trim_start().parse().ok();
     if sec.is_none() && !text.is_empty() {
-        complain(&format!("SOURCE_DATE_EPOCH={text} is no number of seconds; the time of day is taken"));
+        complain(TOOL, &format!("SOURCE_DATE_EPOCH={text} is no number of seconds; the time of day is taken"));
     }
     sec.map(|sec| Timestamp { sec, nsec: 0 })
 }
@@ -122,28 +123,4 @@ fn epoch(text: &OsStr) -> Option<Timestamp> {
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp { sec: i64::try_from(since.as_secs()).unwrap_or(0), nsec: since.subsec_micros() * 1000 }
-}
-
-fn say(text: &str) -> anyhow::Result<()> {
-    let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.context("cannot write to the standard output")
-}
-
-/// An error and its causes in a line; a cause that is part of its message already is not said twice.
-pub(super) fn message(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if text.is_empty() {
-            text = cause;
-        } else if !text.ends_with(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
-}
-
-/// A line for the user on the error output, where a failure to write has nowhere to be reported.
-pub(super) fn complain(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
 }
