@@ -2,11 +2,12 @@
 
 mod general;
 mod headers;
-mod number;
+pub(in crate::db) mod number;
+mod print;
 
 use super::command::Command;
 
 /// All tables of commands.
 pub(super) fn tables() -> &'static [&'static [Command]] {
-    &[general::COMMANDS, headers::COMMANDS]
+    &[general::COMMANDS, headers::COMMANDS, print::COMMANDS]
 }

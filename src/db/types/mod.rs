@@ -11,6 +11,7 @@ mod directory;
 mod directory_entry;
 mod directory_short;
 mod group_btrees;
+mod headers;
 mod inode_btrees;
 mod quota;
 mod realtime;
@@ -67,6 +68,10 @@ pub fn body(ty: TypeId, family: Family) -> Option<Body> {
         TypeId::Finobt => by_version(&group_btrees::FINOBT, &group_btrees::FINOBT_V5),
         TypeId::Rgbitmap => Body::Fields(&realtime::RGBITMAP),
         TypeId::Rgsummary => Body::Fields(&realtime::RGSUMMARY),
+        TypeId::Agf => Body::Fields(&headers::AGF),
+        TypeId::Agfl => by_version(&headers::AGFL_PLAIN, &headers::AGFL),
+        TypeId::Agi => Body::Fields(&headers::AGI),
+        TypeId::Sb => Body::Fields(&headers::SB),
         TypeId::Data => Body::Block,
         TypeId::Text | TypeId::Rtbitmap | TypeId::Rtsummary => Body::Dump,
         _ => Body::Opaque,
