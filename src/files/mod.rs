@@ -11,17 +11,26 @@
 //! | `stat` | what an inode says of a file |
 //! | `time` | points in time as text |
 //! | `walk` | every file below a folder |
+//! | `xattrs` | extended attributes as Linux shows them |
+//! | `contents` | the bytes of regular files |
+//! | [`mod@tar`] | a tree as an archive |
+//! | [`extract`] | a tree into a folder |
 
+mod contents;
+pub mod extract;
 mod folder;
 mod lookup;
 pub mod name;
 mod reader;
 mod stat;
+pub mod tar;
 pub mod time;
 mod walk;
+mod xattrs;
 
 pub use folder::{Entry, Folder, Order};
 pub use lookup::{Found, Last, Start};
 pub use reader::Reader;
 pub use stat::{Stat, Xflags};
 pub use walk::{Event, Next, Visited, walk};
+pub use xattrs::{Xattr, Xattrs};

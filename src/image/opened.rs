@@ -4,7 +4,7 @@ use crate::buffer::{BlockCache, FoundSuperblock, SearchEffort, Verifier, find_su
 use std::sync::Arc;
 
 use crate::device::{ByteRange, Device, PartDevice};
-use crate::error::{Error, Result};
+use crate::error::{DeviceRole, Error, Result};
 use crate::geometry::Geometry;
 use crate::journal::{LogArea, LogScan, scan};
 
@@ -86,6 +86,18 @@ impl Image {
         }
         let device = self.devices.realtime.as_deref();
         device.map(|device| (device, 0)).ok_or_else(|| Error::Usage("the realtime device is not given".to_owned()))
+    }
+
+    /// One of the filesystem's devices, as [`crate::forms::StoredRange`] names it.
+    ///
+    /// # Errors
+    /// `Usage` when it is not given.
+    pub fn device(&self, role: DeviceRole) -> Result<&dyn Device> {
+        match role {
+            DeviceRole::Data => Ok(self.data()),
+            DeviceRole::Log => self.log(),
+            DeviceRole::Realtime => self.realtime().map(|(device, _)| device),
+        }
     }
 
     /// Head, tail and state of the journal.

@@ -6,6 +6,7 @@
 
 #[macro_use]
 mod declare;
+pub mod acl;
 pub mod agf;
 pub mod agfl;
 pub mod agi;

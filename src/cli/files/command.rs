@@ -30,7 +30,14 @@ pub fn command() -> Command {
     for name in ["offset", "partition"] {
         command = command.mut_arg(name, |arg| arg.global(true));
     }
-    command.arg(flag("json").long("json").global(true).help("Print JSON")).subcommands([ls(), stat(), tree()])
+    command.arg(flag("json").long("json").global(true).help("Print JSON")).subcommands([
+        ls(),
+        stat(),
+        tree(),
+        cat(),
+        get(),
+        tar(),
+    ])
 }
 
 fn flag(name: &'static str) -> Arg {
@@ -72,6 +79,34 @@ fn tree() -> Command {
             .value_name("N")
             .value_parser(value_parser!(u32).range(1..))
             .help("Draw no more than N levels"),
+    )
+}
+
+fn cat() -> Command {
+    of_image("cat", "Write the contents of files to the standard output").arg(paths().required(true).num_args(1..))
+}
+
+fn get() -> Command {
+    of_image("get", "Extract files into a folder, with owners, modes, times, attributes, holes and hard links")
+        .arg(paths().required(true).num_args(1..))
+        .arg(
+            Arg::new("folder")
+                .value_name("FOLDER")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("Folder that gets the files; it is made if it is not there"),
+        )
+        .arg(flag("recursive").short('r').long("recursive").help("Extract folders with all that they hold"))
+}
+
+fn tar() -> Command {
+    of_image("tar", "Write files as an archive, in the pax format").arg(paths()).arg(
+        Arg::new("output")
+            .short('o')
+            .long("output")
+            .value_name("FILE")
+            .value_parser(value_parser!(OsString))
+            .help("Write to FILE instead of the standard output"),
     )
 }
 

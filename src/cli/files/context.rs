@@ -19,6 +19,8 @@ use crate::journal::LogState;
 
 /// Exit code where something was damaged.
 const DAMAGED: u8 = 3;
+/// Exit code where not everything could be kept.
+const NOT_KEPT: u8 = 4;
 
 /// Bytes that are searched for a copy of a superblock that is damaged.
 const SEARCHED: u64 = 256 << 20;
@@ -77,7 +79,7 @@ pub(super) fn paths(arguments: &ArgMatches) -> anyhow::Result<Vec<Vec<u8>>> {
 }
 
 /// The bytes that a path on the command line stands for.
-pub(super) fn path_of(text: &OsString) -> anyhow::Result<Vec<u8>> {
+fn path_of(text: &OsString) -> anyhow::Result<Vec<u8>> {
     let wrong = || format!("{}: a backslash must be written as \\\\", text.to_string_lossy());
     name::unescape(text.as_bytes()).with_context(wrong)
 }
@@ -85,4 +87,9 @@ pub(super) fn path_of(text: &OsString) -> anyhow::Result<Vec<u8>> {
 /// The exit code of what `reader` has read.
 pub(super) fn exit_code(reader: &Reader<'_>) -> ExitCode {
     if reader.problems() > 0 { ExitCode::from(DAMAGED) } else { ExitCode::SUCCESS }
+}
+
+/// The exit code of files that were copied, with all that they had or not.
+pub(super) fn kept_code(reader: &Reader<'_>, all_kept: bool) -> ExitCode {
+    if reader.problems() == 0 && !all_kept { ExitCode::from(NOT_KEPT) } else { exit_code(reader) }
 }

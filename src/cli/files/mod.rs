@@ -3,8 +3,10 @@
 //! Exit codes: 0, done; 1, it could not be done; 2, wrong usage; 3, done, but something was damaged and left out, or is
 //! shown as it was found; 4, done, but not all properties of the files could be kept.
 
+mod background;
 mod command;
 mod context;
+mod copy;
 mod json;
 mod list;
 mod words;
@@ -40,6 +42,9 @@ fn run(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         "ls" => list::ls(&context, arguments),
         "stat" => list::stat(&context, arguments),
         "tree" => list::tree(&context, arguments),
+        "cat" => copy::cat(&context, arguments),
+        "get" => copy::get(&context, arguments),
+        "tar" => copy::tar(&context, arguments),
         _ => anyhow::bail!("there is no command {name}"),
     }
 }
