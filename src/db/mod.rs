@@ -14,6 +14,7 @@ pub mod interpret;
 pub mod line;
 pub mod position;
 pub mod ring;
+pub mod scan;
 pub mod session;
 pub mod types;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::position::Position;
 use super::ring::{Ring, Visited};
+use super::scan::BlockUsage;
 use super::types::{Family, TypeId, body, checked_kind, crc_state};
 use crate::buffer::{Fragment, Owner, Request};
 use crate::device::Device;
@@ -31,6 +32,8 @@ pub struct Frame {
 pub struct Session {
     /// The image.
     pub image: Image,
+    /// Its name, for output that begins with it.
+    pub name: String,
     /// Hears of progress and of what is damaged.
     pub observer: Arc<dyn Observer>,
     /// The allocation group that one was in last.
@@ -43,6 +46,8 @@ pub struct Session {
     pub script: Vec<String>,
     /// Where all output goes too.
     pub log: Option<PathBuf>,
+    /// What every block is used for, once that has been found out.
+    pub block_usage: Option<BlockUsage>,
     /// Whether no more commands are to be run.
     pub done: bool,
 }
@@ -52,12 +57,14 @@ impl Session {
     pub fn new(image: Image, observer: Arc<dyn Observer>) -> Self {
         Session {
             image,
+            name: String::new(),
             observer,
             agno: None,
             stack: Vec::new(),
             ring: Ring::default(),
             script: Vec::new(),
             log: None,
+            block_usage: None,
             done: false,
         }
     }

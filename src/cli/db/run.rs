@@ -33,7 +33,8 @@ pub(super) fn run(request: &Request) -> anyhow::Result<ExitCode> {
     let path = request.image.as_deref().context("no image was named")?;
     let image = open(request, path)?;
     let name = request.program.as_deref().unwrap_or(NAME).to_owned();
-    let session = Session::new(image, Arc::new(Terminal::new(NAME, true)));
+    let mut session = Session::new(image, Arc::new(Terminal::new(NAME, true)));
+    session.name = path.display().to_string();
     let mut driver = Driver { session, name, json: request.json, log: None, failed: false };
     if !request.lines.is_empty() {
         driver.lines(&request.lines)?;
