@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
+use crate::report::name::escape;
+
 /// What a command has to say, as text and as data. Both are made when they are asked for, so that large answers stream.
 pub trait Answer {
     /// Writes the text, which is that of xfs_db.
@@ -27,6 +29,37 @@ impl Answer for Nothing {
 
     fn json(&self) -> Value {
         Value::Null
+    }
+}
+
+/// A name or another string of bytes as data: text with escapes for what is none.
+pub fn bytes_value(bytes: &[u8]) -> Value {
+    Value::from(escape(bytes))
+}
+
+/// An answer that is ready, and need not be text.
+#[derive(Clone, Debug)]
+pub struct Bytes {
+    /// The bytes to be written.
+    pub bytes: Vec<u8>,
+    /// The same as data.
+    pub value: Value,
+}
+
+impl Bytes {
+    /// What a command returns to say this.
+    pub fn boxed(bytes: Vec<u8>, value: impl Into<Value>) -> Box<dyn Answer> {
+        Box::new(Bytes { bytes, value: value.into() })
+    }
+}
+
+impl Answer for Bytes {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(&self.bytes)
+    }
+
+    fn json(&self) -> Value {
+        self.value.clone()
     }
 }
 

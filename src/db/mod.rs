@@ -6,6 +6,8 @@
 //! [`field`] reads, prints, follows and sets.
 
 pub mod answer;
+pub mod c_random;
+pub mod collision;
 pub mod command;
 mod commands;
 pub mod crc_state;
@@ -18,10 +20,10 @@ pub mod scan;
 pub mod session;
 pub mod types;
 
-pub use answer::{Answer, Nothing, Text};
+pub use answer::{Answer, Bytes, Nothing, Text};
 pub use command::Command;
 pub use crc_state::CrcState;
 pub use interpret::interpret;
 pub use position::Position;
-pub use session::Session;
+pub use session::{DeviceNames, Session};
 pub use types::TypeId;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::c_random::CRandom;
 use super::position::Position;
 use super::ring::{Ring, Visited};
 use super::scan::BlockUsage;
@@ -28,12 +29,25 @@ pub struct Frame {
     pub directory: Option<Ino>,
 }
 
+/// What the devices are called.
+#[derive(Clone, Debug, Default)]
+pub struct DeviceNames {
+    /// The data device.
+    pub data: String,
+    /// The external log device, if one is given.
+    pub log: Option<String>,
+    /// The realtime device, if one is given.
+    pub realtime: Option<String>,
+}
+
 /// An opened image, and where in it one looks.
 pub struct Session {
     /// The image.
     pub image: Image,
-    /// Its name, for output that begins with it.
-    pub name: String,
+    /// What the devices are called.
+    pub names: DeviceNames,
+    /// Random numbers, as xfs_db has them.
+    pub random: CRandom,
     /// Hears of progress and of what is damaged.
     pub observer: Arc<dyn Observer>,
     /// The allocation group that one was in last.
@@ -57,7 +71,8 @@ impl Session {
     pub fn new(image: Image, observer: Arc<dyn Observer>) -> Self {
         Session {
             image,
-            name: String::new(),
+            names: DeviceNames::default(),
+            random: CRandom::default(),
             observer,
             agno: None,
             stack: Vec::new(),
@@ -247,7 +262,8 @@ impl Session {
         device.read_at(offset, &mut bytes[before..])
     }
 
-    fn warn_of(&self, verdict: &Verdict) {
+    /// Tells the observer every check of `verdict`.
+    pub fn warn_of(&self, verdict: &Verdict) {
         for failure in verdict.failures() {
             self.observer.warn(&Error::Corrupt(Box::new(failure.clone())));
         }

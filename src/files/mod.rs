@@ -20,7 +20,6 @@ mod contents;
 pub mod extract;
 mod folder;
 mod lookup;
-pub mod name;
 mod reader;
 mod stat;
 pub mod tar;
@@ -28,6 +27,7 @@ pub mod time;
 mod walk;
 mod xattrs;
 
+pub use crate::report::name;
 pub use folder::{Entry, Folder, Order};
 pub use lookup::{Found, Last, Start};
 pub use reader::Reader;

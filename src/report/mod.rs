@@ -1,5 +1,7 @@
-//! What long work tells while it goes on, as data: nothing prints here.
+//! What long work tells while it goes on, as data, and names as text: nothing prints here.
 
 mod observer;
+
+pub mod name;
 
 pub use observer::{Observer, Silent, Unit};

@@ -15,7 +15,7 @@ use crate::buffer::{FoundSuperblock, Primary, SearchEffort, read_superblock};
 use crate::cli::image::Reading;
 use crate::cli::observer::Terminal;
 use crate::cli::output::{complain, standard_output};
-use crate::db::{Answer, Session, interpret, line};
+use crate::db::{Answer, DeviceNames, Session, interpret, line};
 use crate::geometry::{AgNumber, Geometry};
 use crate::image::{Image, ImageDevices};
 
@@ -34,7 +34,12 @@ pub(super) fn run(request: &Request) -> anyhow::Result<ExitCode> {
     let image = open(request, path)?;
     let name = request.program.as_deref().unwrap_or(NAME).to_owned();
     let mut session = Session::new(image, Arc::new(Terminal::new(NAME, true)));
-    session.name = path.display().to_string();
+    let device = |path: &Path| path.display().to_string();
+    session.names = DeviceNames {
+        data: device(path),
+        log: request.devices.log.as_deref().map(device),
+        realtime: request.devices.realtime.as_deref().map(device),
+    };
     let mut driver = Driver { session, name, json: request.json, log: None, failed: false };
     if !request.lines.is_empty() {
         driver.lines(&request.lines)?;

@@ -1,15 +1,36 @@
 //! The commands, in tables: a file for each group of them.
 
+mod btheight;
+mod convert;
 mod general;
+mod hash;
+mod hashcoll;
+mod header_block;
 mod headers;
 pub(in crate::db) mod number;
 mod options;
 mod print;
 mod scan;
+mod reservations;
+mod superblocks;
+mod units;
+mod unlinked;
 
 use super::command::Command;
 
 /// All tables of commands.
 pub(super) fn tables() -> &'static [&'static [Command]] {
-    &[general::COMMANDS, headers::COMMANDS, print::COMMANDS, scan::COMMANDS]
+    &[
+        btheight::COMMANDS,
+        convert::COMMANDS,
+        general::COMMANDS,
+        hash::COMMANDS,
+        hashcoll::COMMANDS,
+        headers::COMMANDS,
+        print::COMMANDS,
+        reservations::COMMANDS,
+        scan::COMMANDS,
+        superblocks::COMMANDS,
+        unlinked::COMMANDS,
+    ]
 }

@@ -190,7 +190,7 @@ fn blockget(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> 
         let values = given.all().filter(move |(option, _)| *option == letter);
         values.map(|(_, value)| lenient(value).cast_unsigned())
     };
-    let prefix = if given.has('p') { format!("{}: ", session.name).into_bytes() } else { Vec::new() };
+    let prefix = if given.has('p') { format!("{}: ", session.names.data).into_bytes() } else { Vec::new() };
     let options = ScanOptions {
         blocks: numbers('b').collect(),
         inodes: numbers('i').collect(),
