@@ -37,7 +37,7 @@ impl CRandom {
             }
             *number = word_of(word);
         }
-        let mut random = CRandom { last, at: 0 };
+        let mut random = CRandom { last, at: SHORT };
         for _ in 0..WARM_UP {
             random.next();
         }
