@@ -18,6 +18,7 @@ pub mod position;
 pub mod ring;
 pub mod scan;
 pub mod session;
+mod travel;
 pub mod types;
 
 pub use answer::{Answer, Bytes, Nothing, Text};

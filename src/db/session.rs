@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::c_random::CRandom;
+use super::crc_state::CrcState;
 use super::position::Position;
 use super::ring::{Ring, Visited};
 use super::scan::BlockUsage;
@@ -13,6 +14,7 @@ use crate::device::Device;
 use crate::error::{DeviceRole, Error, Place, Result, Verdict};
 use crate::geometry::{AgNumber, Daddr, Geometry, Ino};
 use crate::image::Image;
+use crate::ondisk::{RawDinode, crc};
 use crate::report::Observer;
 
 /// Most bytes of a block that one looks at: a realtime extent of 1 GiB would be too much to hold.
@@ -167,10 +169,18 @@ impl Session {
         &mut self.stack[last]
     }
 
-    /// Saves the position: a copy of it becomes the current one.
+    /// Saves the position: a copy of it becomes the current one. Like in xfs_db that is a visit where it is an inode;
+    /// elsewhere the copy is of the whole buffer.
     pub fn push(&mut self) {
-        let copy = self.stack.last().cloned().unwrap_or_default();
+        let mut copy = self.stack.last().cloned().unwrap_or_default();
+        let is_inode = copy.position.as_ref().is_some_and(|position| position.ty == TypeId::Inode);
+        if let Some(position) = copy.position.as_mut().filter(|_| !is_inode) {
+            (position.offset, position.len) = (0, position.buffer.len());
+        }
         self.stack.push(copy);
+        if is_inode {
+            self.note_visit();
+        }
     }
 
     /// Goes back to the position that was saved last.
@@ -235,9 +245,9 @@ impl Session {
             fragments,
             offset: 0,
             len: bytes.len(),
-            buffer: bytes.into(),
-            crc: crc_state(self.family(), kind, &verdict),
+            crc: if ty == TypeId::Inode { self.crc_of_inode(&bytes) } else { crc_state(self.family(), kind, &verdict) },
             verdict: Arc::new(verdict),
+            buffer: bytes.into(),
         })
     }
 
@@ -260,6 +270,16 @@ impl Session {
         let before = bytes.len();
         bytes.resize(before + usize::try_from(fragment.len).map_err(|_| outside())?, 0);
         device.read_at(offset, &mut bytes[before..])
+    }
+
+    /// What is known about the CRC of the inode at the start of `bytes`.
+    pub(super) fn crc_of_inode(&self, bytes: &[u8]) -> CrcState {
+        let size = usize::try_from(self.geometry().inodes.size).unwrap_or(usize::MAX);
+        match bytes.get(..size) {
+            _ if !self.geometry().features.has_crc() => CrcState::Unchecked,
+            Some(bytes) if crc::matches(bytes, RawDinode::CRC_OFFSET) => CrcState::Correct,
+            _ => CrcState::Bad,
+        }
     }
 
     /// Tells the observer every check of `verdict`.

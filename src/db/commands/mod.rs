@@ -2,11 +2,14 @@
 
 mod btheight;
 mod convert;
+mod follow;
 mod general;
 mod hash;
 mod hashcoll;
 mod header_block;
 mod headers;
+mod inode;
+mod navigate;
 pub(in crate::db) mod number;
 mod options;
 mod print;
@@ -27,6 +30,8 @@ pub(super) fn tables() -> &'static [&'static [Command]] {
         hash::COMMANDS,
         hashcoll::COMMANDS,
         headers::COMMANDS,
+        inode::COMMANDS,
+        navigate::COMMANDS,
         print::COMMANDS,
         reservations::COMMANDS,
         scan::COMMANDS,

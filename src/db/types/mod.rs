@@ -12,6 +12,7 @@ mod directory_entry;
 mod directory_short;
 mod group_btrees;
 mod headers;
+mod inode;
 mod inode_btrees;
 mod quota;
 mod realtime;
@@ -59,6 +60,7 @@ pub fn body(ty: TypeId, family: Family) -> Option<Body> {
         TypeId::Rtrefcntbt => Body::Fields(&inode_btrees::RTREFCNTBT),
         TypeId::Dir2 => by_version(&directory::DIR2, &directory::DIR3),
         TypeId::Dqblk => Body::Fields(&quota::DQBLK),
+        TypeId::Inode => by_version(&inode::INODE, &inode::INODE_V3),
         TypeId::Inobt if family == Family::Sparse => Body::Fields(&group_btrees::INOBT_SPARSE),
         TypeId::Inobt => by_version(&group_btrees::INOBT, &group_btrees::INOBT_V5),
         TypeId::Rtsb => Body::Fields(&realtime::RTSB),
