@@ -9,8 +9,9 @@
 //! | [`info`] | describing a filesystem |
 //! | [`db`] | looking into a filesystem: commands, field tables, navigation, print |
 //! | [`files`] | files of an image that nothing mounts: list, read, extract, archive, who owns a block |
+//! | [`logprint`] | the journal as text and JSON |
 //! | [`image`] | the devices of a filesystem, opened to be read whatever state it is in |
-//! | [`journal`] | reading the journal: head, tail, clean or dirty |
+//! | [`journal`] | reading the journal: head, tail, records, checkpoints, items |
 //! | [`forms`] | walkers over raw blocks: inodes, forks, directories, attributes |
 //! | [`btree`] | one engine for the btrees of XFS |
 //! | [`buffer`] | blocks verified on read and stamped on write |
@@ -33,6 +34,7 @@ pub mod geometry;
 pub mod image;
 pub mod info;
 pub mod journal;
+pub mod logprint;
 pub mod mkfs;
 pub mod ondisk;
 pub mod readers;

@@ -28,6 +28,9 @@ const FILES: Tool = Tool {
     reading: &["ls", "-l", "-d"],
 };
 
+const LOGPRINT: Tool =
+    Tool { binary: env!("CARGO_BIN_EXE_xfskit-logprint"), name: "xfskit-logprint", usage_error: 2, reading: &["-t"] };
+
 /// A filesystem to read.
 fn image(path: &Path) {
     let status = Command::new(MKFS.binary).args(["-q", "--size", "300m"]).arg(path).status();
@@ -63,4 +66,10 @@ mod files {
 fn no_tool_is_left_out() {
     let names: Vec<_> = xfskit::cli::manual::TOOLS.iter().map(|tool| tool.name).collect();
     assert_eq!(names, [MKFS.name, INFO.name, DB.name, FILES.name]);
+}
+
+mod logprint {
+    use super::{LOGPRINT, image};
+    use crate::common_checks;
+    common_checks!(LOGPRINT, image);
 }

@@ -22,6 +22,7 @@ pub const TOOLS: &[Tool] = &[
     Tool { name: "xfskit-info", xfsprogs_name: Some("xfs_info"), command: super::info::command },
     Tool { name: "xfskit-db", xfsprogs_name: Some("xfs_db"), command: super::db::command },
     Tool { name: "xfskit-files", xfsprogs_name: None, command: super::files::command },
+    Tool { name: "xfskit-logprint", xfsprogs_name: Some("xfs_logprint"), command: super::logprint::command },
 ];
 
 /// Section of the manual: system administration.

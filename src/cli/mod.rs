@@ -4,6 +4,7 @@ pub mod db;
 pub mod files;
 pub mod image;
 pub mod info;
+pub mod logprint;
 pub mod manual;
 pub mod mkfs;
 pub mod observer;

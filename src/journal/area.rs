@@ -1,11 +1,15 @@
 //! The log as a ring of blocks.
 
+use super::record::LogRecord;
 use crate::device::Device;
 use crate::error::{Check, Corruption, DeviceRole, Error, Place, Result, Rule};
-use crate::geometry::Geometry;
 use crate::geometry::limits::BASIC_BLOCK;
+use crate::geometry::{Daddr, Geometry};
 use crate::ondisk::RawUuid;
 use crate::ondisk::log_record::{BBSIZE, BIG_RECORD_SIZE, MAX_ICLOGS, MAX_RECORD_SIZE, block_cycle};
+
+/// Blocks that are read at once in the search for a record header.
+const SEARCH_BLOCKS: u32 = 2048;
 
 /// The blocks of a log. Block numbers count units of 512 bytes from the start of the log, as LSNs do.
 pub struct LogArea<'a> {
@@ -42,6 +46,36 @@ impl<'a> LogArea<'a> {
             )));
         }
         Ok(LogArea { device, start, blocks, version: geometry.log.version, uuid: geometry.uuid })
+    }
+
+    /// A log that fills `device` whole, with no superblock to say anything of it: a copy of a log. Its first record header that
+    /// makes sense tells version and UUID.
+    ///
+    /// # Errors
+    /// `Io`; `Corrupt` when the device is smaller than a block.
+    pub fn of_copy(device: &'a dyn Device) -> Result<Self> {
+        let blocks = u32::try_from(device.len() / u64::from(BASIC_BLOCK)).unwrap_or(u32::MAX);
+        let mut area = LogArea { device, start: 0, blocks, version: 2, uuid: [0; 16] };
+        if blocks == 0 {
+            return Err(area.corrupt("blocks", Rule::Range, 0, "there is not even one block"));
+        }
+        for start in (0..blocks).step_by(SEARCH_BLOCKS as usize) {
+            let bytes = area.read(start, SEARCH_BLOCKS.min(blocks - start))?;
+            for (bytes, block) in bytes.chunks_exact(BBSIZE).zip(start..) {
+                let Some(record) = LogRecord::parse(bytes, block) else { continue };
+                area.version = record.header.version.get().clamp(1, 2);
+                if record.is_plausible(&area) {
+                    area.uuid = record.header.fs_uuid;
+                    return Ok(area);
+                }
+            }
+        }
+        Ok(LogArea { version: 2, ..area })
+    }
+
+    /// Where it begins on its device, in units of 512 bytes.
+    pub fn start(&self) -> Daddr {
+        Daddr(self.start / u64::from(BASIC_BLOCK))
     }
 
     /// Size in blocks of 512 bytes; at least 1.

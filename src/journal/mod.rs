@@ -5,11 +5,13 @@
 
 mod area;
 mod head;
+mod intents;
 mod parse;
 mod record;
 mod scan;
 
 pub use area::LogArea;
+pub use intents::{Intent, IntentEvent, Intents};
 pub use parse::{
     Assembler, AttributeItem, BufferItem, BufferRun, Checkpoint, Checkpoints, CrcState, DquotItem, Fault, Gap, GapKind,
     InodeItem, ItemBody, JournalRecord, LogItem, OpMeaning, Order, Piece, Records, Step, TransactionHeader,

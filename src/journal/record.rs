@@ -34,7 +34,7 @@ impl LogRecord {
     }
 
     /// The header in `bytes`, if it has the magic number.
-    fn parse(bytes: &[u8], block: u32) -> Option<LogRecord> {
+    pub(super) fn parse(bytes: &[u8], block: u32) -> Option<LogRecord> {
         let (header, _) = RawLogRecHeader::prefix(bytes)?;
         (header.magicno.get() == HEADER_MAGIC).then_some(LogRecord { block, header: *header })
     }

@@ -7,6 +7,8 @@ use super::checkpoint::{Checkpoint, ItemSpan, TransactionHeader};
 use super::order::{Order, in_order};
 use super::records::JournalRecord;
 use crate::error::{Check, Rule};
+use crate::geometry::limits::BASIC_BLOCK;
+use crate::journal::area::LogArea;
 use crate::ondisk::log_item::item_head;
 use crate::ondisk::log_record::{CLIENT_LOG, CLIENT_TRANSACTION, LogOp, RawTransHeader, TRANS_HEADER_MAGIC, op};
 use crate::ondisk::{LittleEndian, OnDisk};
@@ -17,6 +19,8 @@ use zerocopy::byteorder::ByteOrder;
 const MAX_REGIONS: u16 = 257;
 /// Transactions that are open at once at most. Kernels have a handful.
 const MAX_OPEN: usize = 1 << 12;
+/// Bytes that are held in a log of any size.
+const SMALLEST_LIMIT: u64 = 1 << 20;
 /// Bytes of a transaction header.
 const HEADER_SIZE: usize = size_of::<RawTransHeader<LittleEndian>>();
 
@@ -86,6 +90,13 @@ impl Assembler {
     /// An assembler that holds up to `limit` bytes of what is not committed yet, and refuses transactions that want more.
     pub fn new(limit: usize) -> Self {
         Assembler { open: HashMap::new(), limit: limit.min(u32::MAX as usize), held: 0 }
+    }
+
+    /// An assembler for the transactions of a log. It holds up to half of the log, which no kernel comes near: before 5.8
+    /// they let a checkpoint grow to an eighth of the log and a little more, later ones to a quarter, but not beyond 64 MiB.
+    pub fn of_log(area: &LogArea<'_>) -> Self {
+        let half = u64::from(area.blocks()) * u64::from(BASIC_BLOCK) / 2;
+        Self::new(usize::try_from(half.max(SMALLEST_LIMIT)).unwrap_or(usize::MAX))
     }
 
     /// A transaction that is not committed yet.

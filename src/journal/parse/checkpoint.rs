@@ -83,6 +83,20 @@ impl Checkpoint {
         (index < self.items.len()).then_some(LogItem { checkpoint: self, index })
     }
 
+    /// A checkpoint of `item` alone, which holds what is needed to decode it later.
+    pub(in crate::journal) fn of_item(item: LogItem<'_>) -> Self {
+        let whole = item.checkpoint();
+        let mut alone = Checkpoint::new(whole.tid, whole.order, whole.lsn);
+        (alone.commit_lsn, alone.header) = (whole.commit_lsn, whole.header);
+        let total = u16::try_from(item.regions_announced()).unwrap_or(u16::MAX);
+        alone.items.push(ItemSpan { first_region: 0, total });
+        for region in item.all_regions() {
+            alone.bytes.extend_from_slice(region);
+            alone.region_ends.push(u32::try_from(alone.bytes.len()).expect("invariant: the whole has no more bytes"));
+        }
+        alone
+    }
+
     /// Number of regions.
     pub fn regions(&self) -> usize {
         self.region_ends.len()

@@ -4,14 +4,9 @@ use std::collections::VecDeque;
 
 use super::assembler::{Assembler, Fault, OpMeaning};
 use super::checkpoint::Checkpoint;
-use super::records::{CrcState, Gap, GapKind, JournalRecord, Piece, Records};
+use super::records::{CrcState, Gap, GapKind, JournalRecord, Piece};
 use crate::error::{Check, Rule};
-use crate::geometry::limits::BASIC_BLOCK;
 use crate::journal::area::LogArea;
-
-/// What a checkpoint holds at most in a log of any size. Kernels that are older than 5.8 let it grow to an eighth of the
-/// log and more, later ones to twice 32 MiB and more.
-const SMALLEST_LIMIT: u64 = 1 << 20;
 
 /// One thing that was found on the way through the journal, in the order of the log.
 #[derive(Debug)]
@@ -31,16 +26,16 @@ pub enum Step {
 }
 
 /// Walks the journal from record to record, and gives the checkpoints that they make.
-pub struct Checkpoints<'a> {
-    records: Records<'a>,
+pub struct Checkpoints<I> {
+    pieces: I,
     assembler: Option<Assembler>,
     steps: VecDeque<Step>,
 }
 
-impl<'a> Checkpoints<'a> {
-    /// The checkpoints in `records`, which lie in `area`.
-    pub fn new(area: &LogArea<'_>, records: Records<'a>) -> Self {
-        Checkpoints { records, assembler: Some(Assembler::new(limit(area))), steps: VecDeque::new() }
+impl<I: Iterator<Item = Piece>> Checkpoints<I> {
+    /// The checkpoints in the pieces of `area` that [`Records`](super::Records) gives.
+    pub fn new(area: &LogArea<'_>, pieces: I) -> Self {
+        Checkpoints { pieces, assembler: Some(Assembler::of_log(area)), steps: VecDeque::new() }
     }
 
     fn take(&mut self, piece: Piece) {
@@ -59,12 +54,6 @@ impl<'a> Checkpoints<'a> {
             }
         }
     }
-}
-
-/// Bytes of open transactions that are held at most: half of the log, which no kernel comes near.
-fn limit(area: &LogArea<'_>) -> usize {
-    let half = u64::from(area.blocks()) * u64::from(BASIC_BLOCK) / 2;
-    usize::try_from(half.max(SMALLEST_LIMIT)).unwrap_or(usize::MAX)
 }
 
 /// Gives the operations of a record to the assembler.
@@ -107,7 +96,7 @@ impl JournalRecord {
     }
 }
 
-impl Iterator for Checkpoints<'_> {
+impl<I: Iterator<Item = Piece>> Iterator for Checkpoints<I> {
     type Item = Step;
 
     fn next(&mut self) -> Option<Step> {
@@ -115,7 +104,7 @@ impl Iterator for Checkpoints<'_> {
             if let Some(step) = self.steps.pop_front() {
                 return Some(step);
             }
-            match self.records.next() {
+            match self.pieces.next() {
                 Some(piece) => self.take(piece),
                 None => {
                     let open = self.assembler.take()?.into_open();

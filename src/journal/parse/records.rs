@@ -4,10 +4,8 @@ use crate::error::Result;
 use crate::geometry::Lsn;
 use crate::journal::area::LogArea;
 use crate::journal::record::LogRecord;
-use crate::ondisk::log_record::{
-    BBSIZE, CrcReach, HEADER_MAGIC, LogOps, RawLogRecHeader, block_cycle, record_crc, unpack,
-};
-use crate::ondisk::{OnDisk, RawUuid};
+use crate::ondisk::RawUuid;
+use crate::ondisk::log_record::{BBSIZE, CrcReach, LogOps, RawLogRecHeader, block_cycle, record_crc, unpack};
 
 /// Blocks that are read ahead: more than the largest record has.
 const WINDOW: u32 = 2048;
@@ -218,15 +216,14 @@ impl<'a> Records<'a> {
         let area = self.area;
         let bytes = self.bytes(1).map_err(|_| GapKind::Unreadable)?;
         let cycle = block_cycle(bytes).unwrap_or(0);
-        let header = match RawLogRecHeader::prefix(bytes) {
-            Some((header, _)) if header.magicno.get() == HEADER_MAGIC => *header,
-            _ if cycle == 0 => return Err(GapKind::Zeroed),
-            _ => return Err(GapKind::Leftover { cycle }),
+        let record = match LogRecord::parse(bytes, block) {
+            Some(record) => record,
+            None if cycle == 0 => return Err(GapKind::Zeroed),
+            None => return Err(GapKind::Leftover { cycle }),
         };
-        if header.len.get() == 0 && header.num_logops.get() == 0 {
+        if record.header.len.get() == 0 && record.header.num_logops.get() == 0 {
             return Err(GapKind::Cleared);
         }
-        let record = LogRecord { block, header };
         match record.is_plausible(area) {
             false => Err(GapKind::BadHeader),
             true if record.blocks(area) > u64::from(left) => Err(GapKind::Overlong),

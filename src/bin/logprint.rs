@@ -1,0 +1,5 @@
+//! xfskit-logprint; see `xfskit::cli::logprint`.
+
+fn main() -> std::process::ExitCode {
+    xfskit::cli::logprint::main()
+}
