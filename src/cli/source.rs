@@ -122,7 +122,7 @@ pub(super) fn of_system(error: Error) -> anyhow::Error {
 }
 
 /// A count of bytes, decimal or hexadecimal (`0x`), with an optional suffix of one letter.
-fn parse_bytes(text: &str) -> Result<u64, String> {
+pub(super) fn parse_bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("'{text}' is no number of bytes");
     let (digits, shift) = match text.chars().last().map(|last| last.to_ascii_lowercase()) {
         _ if text.starts_with("0x") => (text, 0),

@@ -51,17 +51,10 @@ pub struct Fork<'a> {
 impl<'a> Fork<'a> {
     pub(super) fn of(inode: &'a Inode, kind: ForkKind) -> Result<Option<Self>> {
         let raw = inode.raw();
-        let literal = inode.bytes().get(raw.core.literal_offset()..).unwrap_or(&[]);
-        let start = raw.core.fork_offset();
-        let failed = |field, rule, detail: String| corrupt(Check::new("dinode", field, rule), &inode.place, detail);
-        if start > literal.len() {
-            return Err(failed("forkoff", Rule::Range, raw.core.forkoff.to_string()));
-        }
-        let (bytes, format, nextents) = match kind {
-            ForkKind::Data if start == 0 => (literal, raw.core.format, raw.data_extents()),
-            ForkKind::Data => (&literal[..start], raw.core.format, raw.data_extents()),
-            ForkKind::Attr if start == 0 => return Ok(None),
-            ForkKind::Attr => (&literal[start..], raw.core.aformat.to_be_bytes()[0], u64::from(raw.attr_extents())),
+        let Some(bytes) = bytes_of(inode, kind)? else { return Ok(None) };
+        let (format, nextents) = match kind {
+            ForkKind::Data => (raw.core.format, raw.data_extents()),
+            ForkKind::Attr => (raw.core.aformat.to_be_bytes()[0], u64::from(raw.attr_extents())),
         };
         let form = decode_form(inode, bytes, format, nextents).and_then(|form| trim_local(form, inode, kind));
         match form {
@@ -70,10 +63,32 @@ impl<'a> Fork<'a> {
         }
     }
 
+    /// All of its bytes in the inode, whatever its form makes of them.
+    pub fn bytes(&self) -> &'a [u8] {
+        bytes_of(self.inode, self.kind).ok().flatten().unwrap_or_default()
+    }
+
     /// The fork's extents in order, read through `source` where they form a btree. None for other forms.
     pub fn extents(&self, source: &'a dyn BlockSource) -> Extents<'a> {
         Extents::new(source, *self)
     }
+}
+
+/// The bytes of the literal area that belong to a fork; `None` when there is no attribute fork.
+fn bytes_of(inode: &Inode, kind: ForkKind) -> Result<Option<&[u8]>> {
+    let core = &inode.raw().core;
+    let literal = inode.bytes().get(core.literal_offset()..).unwrap_or(&[]);
+    let start = core.fork_offset();
+    if start > literal.len() {
+        let check = Check::new("dinode", "forkoff", Rule::Range);
+        return Err(corrupt(check, &inode.place, core.forkoff.to_string()));
+    }
+    Ok(match kind {
+        ForkKind::Data if start == 0 => Some(literal),
+        ForkKind::Data => Some(&literal[..start]),
+        ForkKind::Attr if start == 0 => None,
+        ForkKind::Attr => Some(&literal[start..]),
+    })
 }
 
 fn decode_form<'a>(

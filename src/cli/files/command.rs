@@ -34,9 +34,14 @@ pub fn command() -> Command {
         ls(),
         stat(),
         tree(),
+        find(),
         cat(),
         get(),
         tar(),
+        du(),
+        xattr(),
+        map(),
+        owner(),
     ])
 }
 
@@ -108,6 +113,68 @@ fn tar() -> Command {
             .value_parser(value_parser!(OsString))
             .help("Write to FILE instead of the standard output"),
     )
+}
+
+/// An option with a value.
+fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
+}
+
+fn find() -> Command {
+    let name = option("name", "PATTERN", "Files whose name matches PATTERN (*, ?, [...]); given again, or that one");
+    of_image("find", "List files below folders that fulfil all conditions")
+        .arg(paths())
+        .arg(name.value_parser(value_parser!(OsString)).action(ArgAction::Append))
+        .arg(
+            option("type", "TYPE", "Files of a type: f, d, l, b, c, p or s; more than one with commas between")
+                .action(ArgAction::Append),
+        )
+        .arg(
+            option(
+                "size",
+                "[+-]BYTES",
+                "Files of more (+), fewer (-) or just so many bytes; suffixes k, m, g, t, p, e",
+            )
+            .allow_hyphen_values(true)
+            .action(ArgAction::Append),
+        )
+        .arg(option("owner", "[UID][:GID]", "Files of this user, this group or both, as numbers"))
+        .arg(option("newer", "TIME", "Files changed after TIME: @SECONDS or YYYY-MM-DD[ HH:MM[:SS]], in UTC"))
+        .arg(option("older", "TIME", "Files changed before TIME"))
+        .arg(flag("long").short('l').long("long").help("Mode, links, owner, group, size and time of change, too"))
+}
+
+fn du() -> Command {
+    of_image("du", "Say how much space files take, in units of 1024 bytes")
+        .arg(paths())
+        .arg(flag("all").short('a').long("all").help("Say it of files, too, not of folders alone"))
+        .arg(flag("summarize").short('s').long("summarize").conflicts_with("all").help("Say it of what is named alone"))
+        .arg(flag("bytes").short('b').long("bytes").help("Say how many bytes the files have, not what they take"))
+}
+
+fn xattr() -> Command {
+    of_image("xattr", "Show extended attributes and access control lists")
+        .arg(paths())
+        .arg(
+            option("name", "NAME", "Show this attribute alone; with its namespace")
+                .short('n')
+                .value_parser(value_parser!(OsString)),
+        )
+        .arg(flag("raw").long("raw").requires("name").conflicts_with("json").help("Write the value as it is"))
+}
+
+fn map() -> Command {
+    of_image("map", "Show where the blocks of files lie")
+        .arg(paths())
+        .arg(flag("attributes").short('a').long("attributes").help("The blocks of attributes, not of contents"))
+}
+
+fn owner() -> Command {
+    of_image("owner", "Say which file or structure holds blocks")
+        .arg(Arg::new("blocks").value_name("BLOCK").required(true).num_args(1..).help(
+            "Filesystem block N, block GROUP/N, daddr:N (512 bytes each), byte:N, or of the realtime section rt:N",
+        ))
+        .arg(flag("walk").long("walk").help("Ask every inode even if there is a reverse mapping btree"))
 }
 
 #[cfg(test)]

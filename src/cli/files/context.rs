@@ -79,7 +79,7 @@ pub(super) fn paths(arguments: &ArgMatches) -> anyhow::Result<Vec<Vec<u8>>> {
 }
 
 /// The bytes that a path on the command line stands for.
-fn path_of(text: &OsString) -> anyhow::Result<Vec<u8>> {
+pub(super) fn path_of(text: &OsString) -> anyhow::Result<Vec<u8>> {
     let wrong = || format!("{}: a backslash must be written as \\\\", text.to_string_lossy());
     name::unescape(text.as_bytes()).with_context(wrong)
 }

@@ -33,13 +33,9 @@ impl<'o> Records<'o> {
         serde_json::to_writer(&mut *self.out, record).map_err(std::io::Error::from)
     }
 
-    /// Ends the list and the object; `more` are fields behind the list.
-    pub(super) fn finish(self, more: &[(&str, Value)]) -> std::io::Result<()> {
-        write!(self.out, "\n]")?;
-        for (name, value) in more {
-            write!(self.out, ",\"{name}\":{value}")?;
-        }
-        writeln!(self.out, "}}")
+    /// Ends the list and the object.
+    pub(super) fn finish(self) -> std::io::Result<()> {
+        writeln!(self.out, "\n]}}")
     }
 }
 

@@ -21,9 +21,22 @@ struct Lister<'a> {
     out: Sink<'a>,
 }
 
-enum Sink<'a> {
+/// Text, or records of JSON.
+pub(super) enum Sink<'a> {
     Text(&'a mut dyn Write),
     Json(Records<'a>),
+}
+
+impl<'a> Sink<'a> {
+    /// Output of `command`; in JSON, its list is called `list`.
+    pub(super) fn begin(out: &'a mut dyn Write, json: bool, command: &str, list: &str) -> std::io::Result<Self> {
+        Ok(if json { Sink::Json(Records::begin(out, command, list)?) } else { Sink::Text(out) })
+    }
+
+    /// Ends it.
+    pub(super) fn finish(self) -> std::io::Result<()> {
+        if let Sink::Json(records) = self { records.finish() } else { Ok(()) }
+    }
 }
 
 /// Lists files.
@@ -32,7 +45,7 @@ pub(super) fn ls(context: &Context, arguments: &ArgMatches) -> anyhow::Result<Ex
     let (recursive, directory) = (arguments.get_flag("recursive"), arguments.get_flag("directory"));
     let paths = paths(arguments)?;
     let mut out = standard_output();
-    let sink = if context.json { Sink::Json(Records::begin(&mut out, "ls", "files")?) } else { Sink::Text(&mut out) };
+    let sink = Sink::begin(&mut out, context.json, "ls", "files")?;
     let mut lister =
         Lister { reader: &reader, long: arguments.get_flag("long"), inode: arguments.get_flag("inode"), out: sink };
     for (index, path) in paths.iter().enumerate() {
@@ -49,9 +62,7 @@ pub(super) fn ls(context: &Context, arguments: &ArgMatches) -> anyhow::Result<Ex
             lister.folder(path, &found.inode)?;
         }
     }
-    if let Sink::Json(records) = lister.out {
-        records.finish(&[])?;
-    }
+    lister.out.finish()?;
     out.flush()?;
     Ok(exit_code(&reader))
 }
@@ -121,8 +132,7 @@ pub(super) fn stat(context: &Context, arguments: &ArgMatches) -> anyhow::Result<
     let reader = context.reader();
     let last = if arguments.get_flag("follow") { Last::Follow } else { Last::Keep };
     let mut out = standard_output();
-    let mut sink =
-        if context.json { Sink::Json(Records::begin(&mut out, "stat", "files")?) } else { Sink::Text(&mut out) };
+    let mut sink = Sink::begin(&mut out, context.json, "stat", "files")?;
     for (index, path) in paths(arguments)?.iter().enumerate() {
         let found = reader.lookup(path, last)?;
         let Some(stat) = Stat::of(&reader, &found.inode) else { continue };
@@ -135,9 +145,7 @@ pub(super) fn stat(context: &Context, arguments: &ArgMatches) -> anyhow::Result<
             }
         }
     }
-    if let Sink::Json(records) = sink {
-        records.finish(&[])?;
-    }
+    sink.finish()?;
     out.flush()?;
     Ok(exit_code(&reader))
 }
@@ -148,8 +156,7 @@ pub(super) fn tree(context: &Context, arguments: &ArgMatches) -> anyhow::Result<
     let depth =
         arguments.get_one::<u32>("depth").map_or(usize::MAX, |&depth| usize::try_from(depth).unwrap_or(usize::MAX));
     let mut out = standard_output();
-    let mut sink =
-        if context.json { Sink::Json(Records::begin(&mut out, "tree", "files")?) } else { Sink::Text(&mut out) };
+    let mut sink = Sink::begin(&mut out, context.json, "tree", "files")?;
     for path in paths(arguments)? {
         let found = reader.lookup(&path, Last::Follow)?;
         // for each level above, whether entries follow in it
@@ -183,9 +190,7 @@ pub(super) fn tree(context: &Context, arguments: &ArgMatches) -> anyhow::Result<
             Ok(if at.depth < depth { Next::Descend } else { Next::Skip })
         })?;
     }
-    if let Sink::Json(records) = sink {
-        records.finish(&[])?;
-    }
+    sink.finish()?;
     out.flush()?;
     Ok(exit_code(&reader))
 }

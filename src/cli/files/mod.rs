@@ -9,6 +9,8 @@ mod context;
 mod copy;
 mod json;
 mod list;
+mod parse;
+mod search;
 mod words;
 
 use std::process::ExitCode;
@@ -45,6 +47,11 @@ fn run(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         "cat" => copy::cat(&context, arguments),
         "get" => copy::get(&context, arguments),
         "tar" => copy::tar(&context, arguments),
+        "find" => search::find(&context, arguments),
+        "du" => search::du(&context, arguments),
+        "xattr" => search::xattr(&context, arguments),
+        "map" => search::map(&context, arguments),
+        "owner" => search::owner(&context, arguments),
         _ => anyhow::bail!("there is no command {name}"),
     }
 }
