@@ -58,8 +58,10 @@ pub struct Session {
     stack: Vec<Frame>,
     /// The positions that were visited.
     pub ring: Ring,
-    /// Lines of scripts that are to be run before anything else.
+    /// Lines of scripts that are to be run before anything else, the next one last.
     pub script: Vec<String>,
+    /// Files that such lines were read from.
+    pub sourced: u32,
     /// Where all output goes too.
     pub log: Option<PathBuf>,
     /// What every block is used for, once that has been found out.
@@ -80,6 +82,7 @@ impl Session {
             stack: Vec::new(),
             ring: Ring::default(),
             script: Vec::new(),
+            sourced: 0,
             log: None,
             block_usage: None,
             done: false,

@@ -73,9 +73,8 @@ impl Session {
         Inode::read(self.image.cache(), self.current_inode()?)
     }
 
-    /// Notes the current inode in the ring, as xfs_db does whenever it looks at one on the way.
-    pub(super) fn note_inode(&mut self) -> Result<()> {
-        let ino = self.current_inode()?;
+    /// Notes an inode in the ring, as xfs_db does whenever it looks at one on the way.
+    pub(super) fn note_inode(&mut self, ino: Ino) -> Result<()> {
         let position = self.read_inode(ino)?;
         self.agno = self.geometry().ino_parts(ino).map(|parts| parts.agno);
         self.ring.add(super::ring::Visited { position, ino: Some(ino) });
@@ -114,8 +113,8 @@ impl Session {
     /// # Errors
     /// `Usage` when nothing is mapped there, or there is no such fork; else those of reading.
     pub fn go_to_file_block(&mut self, kind: ForkKind, at: FileBlock, ty: TypeId) -> Result<()> {
-        self.note_inode()?;
         let inode = self.open_inode()?;
+        self.note_inode(inode.ino)?;
         let blocks = if ty == TypeId::Dir2 { self.geometry().directory.fsbcount } else { 1 };
         let fork = inode.fork(kind)?.ok_or_else(|| Error::Usage(format!("inode {} has no attributes", inode.ino)))?;
         let pieces = map_file_block(self.image.cache(), &fork, at, blocks)?;

@@ -118,8 +118,8 @@ impl Driver {
     /// output that cannot be written ends the tool.
     fn command(&mut self, words: &[String]) -> anyhow::Result<()> {
         self.single(words)?;
-        while !self.session.done && !self.session.script.is_empty() {
-            let line = self.session.script.remove(0);
+        while !self.session.done {
+            let Some(line) = self.session.script.pop() else { break };
             self.single(&line::words(&line))?;
         }
         Ok(())

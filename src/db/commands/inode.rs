@@ -64,14 +64,14 @@ fn inode(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> {
 
 fn ablock(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> {
     let at = FileBlock(number::parse(&words[0], "block of a file")?);
-    session.note_inode()?;
+    session.note_inode(session.current_inode()?)?;
     session.go_to_file_block(ForkKind::Attr, at, TypeId::Attr)?;
     Ok(Box::new(Nothing))
 }
 
 fn dblock(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> {
     let at = FileBlock(number::parse(&words[0], "block of a file")?);
-    session.note_inode()?;
+    session.note_inode(session.current_inode()?)?;
     let inode = session.open_inode()?;
     let ty = session.data_type(&inode);
     let ty = ty.ok_or_else(|| Error::Usage(format!("inode {} is no file with blocks", inode.ino)))?;

@@ -1,7 +1,9 @@
 //! The commands, in tables: a file for each group of them.
 
+mod blocks;
 mod btheight;
 mod convert;
+mod crc;
 mod follow;
 mod general;
 mod hash;
@@ -15,6 +17,7 @@ mod options;
 mod print;
 mod reservations;
 mod scan;
+mod script;
 mod superblocks;
 mod units;
 mod unlinked;
@@ -24,8 +27,10 @@ use super::command::Command;
 /// All tables of commands.
 pub(super) fn tables() -> &'static [&'static [Command]] {
     &[
+        blocks::COMMANDS,
         btheight::COMMANDS,
         convert::COMMANDS,
+        crc::COMMANDS,
         general::COMMANDS,
         hash::COMMANDS,
         hashcoll::COMMANDS,
@@ -35,6 +40,7 @@ pub(super) fn tables() -> &'static [&'static [Command]] {
         print::COMMANDS,
         reservations::COMMANDS,
         scan::COMMANDS,
+        script::COMMANDS,
         superblocks::COMMANDS,
         unlinked::COMMANDS,
     ]
