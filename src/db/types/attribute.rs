@@ -142,6 +142,11 @@ fn leaf_entries<'a>(object: &Object<'a>) -> &'a [RawAttrLeafEntry] {
     RawAttrLeafEntry::prefix_slice(rest, count).map_or(&[], |(entries, _)| entries)
 }
 
+/// As many names as there are entries in the block.
+fn name_count<const V5: bool>(object: &Object<'_>, _: Bits) -> usize {
+    if is_leaf::<V5>(object) { leaf_entries(object).len() } else { 0 }
+}
+
 /// Flags of the name at `start`: those of the first entry that leads there.
 fn flags(object: &Object<'_>, start: Bits) -> Option<u8> {
     let entries = leaf_entries(object);
@@ -225,7 +230,7 @@ pub static ATTR: Format = Format::structure_sized(
         Row::new("data", 0, CHARACTERS).counted(bare_value),
         Row::new("entries", RawAttrLeafHdr::SIZE * 8, LEAF_ENTRY).counted(leaf_count::<false>).array(),
         Row::new("btree", RawDaNodeHdr::SIZE * 8, ATTR_NODE_ENTRY).counted(node_count::<false>).array(),
-        Row::computed("nvlist", name, NAME).counted(leaf_count::<false>).array(),
+        Row::computed("nvlist", name, NAME).counted(name_count::<false>).array(),
     ],
     block_bits,
 );
@@ -239,7 +244,7 @@ pub static ATTR3: Format = Format::structure_sized(
         Row::new("data", RawAttr3RmtHdr::SIZE * 8, CHARACTERS).counted(value_length),
         Row::new("entries", RawAttr3LeafHdr::SIZE * 8, LEAF_ENTRY).counted(leaf_count::<true>).array(),
         Row::new("btree", RawDa3NodeHdr::SIZE * 8, ATTR_NODE_ENTRY).counted(node_count::<true>).array(),
-        Row::computed("nvlist", name, NAME).counted(leaf_count::<true>).array(),
+        Row::computed("nvlist", name, NAME).counted(name_count::<true>).array(),
     ],
     block_bits,
 );

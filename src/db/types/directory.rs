@@ -254,7 +254,8 @@ fn leaf_count<const V5: bool>(object: &Object<'_>, start: Bits) -> usize {
     } else {
         object.structure(0).map(|header: &RawDir2LeafHdr| header.count.get())
     };
-    if if_leaf::<V5>(object, start) == 0 { 0 } else { count.map_or(0, usize::from) }
+    let room = object.bytes.len() / RawDirLeafEntry::SIZE;
+    if if_leaf::<V5>(object, start) == 0 { 0 } else { count.map_or(0, usize::from).min(room) }
 }
 
 fn node_count<const V5: bool>(object: &Object<'_>, start: Bits) -> usize {

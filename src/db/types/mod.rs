@@ -17,6 +17,8 @@ mod inode_btrees;
 mod quota;
 mod realtime;
 mod symlink;
+#[cfg(test)]
+mod tests;
 mod type_id;
 
 pub use attribute_short::ATTR_SHORT;
