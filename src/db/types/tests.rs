@@ -78,7 +78,13 @@ fn values(nodes: &[Node], object: &Object<'_>, found: &mut Vec<Node>) {
                 found.push(Node { offset: at, range, ..node.clone() });
             }
             let fields = rows.iter().map(|row| (row, row.offset(object, at, number)));
-            found.extend(fields.map(|(row, offset)| Node { row, start: at, offset, range: None, children: Vec::new() }));
+            found.extend(fields.map(|(row, offset)| Node {
+                row,
+                start: at,
+                offset,
+                range: None,
+                children: Vec::new(),
+            }));
         }
     }
 }
@@ -89,6 +95,8 @@ fn typed(shown: &str, shape: &Shape) -> Option<String> {
     match shape {
         Shape::Crc | Shape::Named(_) => shown.split(' ').next().map(str::to_owned),
         Shape::QuotaTimer | Shape::Time if shown.contains(':') => None,
+        // what is left out of a list
+        _ if shown.is_empty() => None,
         _ => Some(shown.to_owned()),
     }
 }
