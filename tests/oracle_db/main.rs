@@ -83,13 +83,13 @@ fn compare(image: &Image, row: &Row, reference: &Reference) -> Result<(), String
     if theirs.stdout.is_empty() {
         return Err("xfs_db has printed nothing".to_owned());
     }
-    let wrong = difference(&ours.stdout, &theirs.stdout);
-    let Some(wrong) = wrong else {
-        let sound = ours.status.success() && ours.stderr.is_empty();
-        let said = String::from_utf8_lossy(&ours.stderr).trim().to_owned();
-        return if sound { Ok(()) } else { Err(format!("{}: {said}", ours.status)) };
-    };
-    Err(format!("{wrong}\n      {}", String::from_utf8_lossy(&ours.stderr).trim()))
+    let said = String::from_utf8_lossy(&ours.stderr).trim().to_owned();
+    match difference(&ours.stdout, &theirs.stdout) {
+        Some(wrong) => Err(format!("{wrong}\n      {said}")),
+        // what a block's checks find is said on the standard error
+        None if ours.status.success() => Ok(()),
+        None => Err(format!("{}: {said}", ours.status)),
+    }
 }
 
 /// The rows to run: those that `XFSKIT_DB_ROWS` chooses.
