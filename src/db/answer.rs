@@ -37,6 +37,11 @@ pub fn bytes_value(bytes: &[u8]) -> Value {
     Value::from(escape(bytes))
 }
 
+/// Bytes up to the first zero: what C shows of a string.
+pub(in crate::db) fn until_zero(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
 /// An answer that is ready, and need not be text.
 #[derive(Clone, Debug)]
 pub struct Bytes {

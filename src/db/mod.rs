@@ -14,6 +14,7 @@ pub mod crc_state;
 pub mod field;
 pub mod interpret;
 pub mod line;
+mod paths;
 pub mod position;
 pub mod ring;
 pub mod scan;

@@ -1,6 +1,9 @@
 //! The commands, in tables: a file for each group of them.
 
+mod attributes;
 mod blocks;
+mod bmap;
+mod btdump;
 mod btheight;
 mod convert;
 mod crc;
@@ -11,6 +14,7 @@ mod hashcoll;
 mod header_block;
 mod headers;
 mod inode;
+mod names;
 mod navigate;
 pub(in crate::db) mod number;
 mod options;
@@ -19,6 +23,7 @@ mod reservations;
 mod scan;
 mod script;
 mod superblocks;
+mod timelimit;
 mod units;
 mod unlinked;
 
@@ -28,6 +33,9 @@ use super::command::Command;
 pub(super) fn tables() -> &'static [&'static [Command]] {
     &[
         blocks::COMMANDS,
+        attributes::COMMANDS,
+        bmap::COMMANDS,
+        btdump::COMMANDS,
         btheight::COMMANDS,
         convert::COMMANDS,
         crc::COMMANDS,
@@ -37,11 +45,13 @@ pub(super) fn tables() -> &'static [&'static [Command]] {
         headers::COMMANDS,
         inode::COMMANDS,
         navigate::COMMANDS,
+        names::COMMANDS,
         print::COMMANDS,
         reservations::COMMANDS,
         scan::COMMANDS,
         script::COMMANDS,
         superblocks::COMMANDS,
+        timelimit::COMMANDS,
         unlinked::COMMANDS,
     ]
 }

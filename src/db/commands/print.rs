@@ -27,7 +27,11 @@ pub(super) const COMMANDS: &[Command] = &[Command {
     run: print,
 }];
 
-fn print(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> {
+/// Prints fields of the current block.
+///
+/// # Errors
+/// `Usage` when there are none of these names.
+pub(super) fn print(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> {
     let position = session.require_position()?;
     let geometry = session.geometry();
     let object = object(position, geometry);

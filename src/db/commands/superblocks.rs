@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::number;
 use super::options::Options;
 use crate::buffer::read_superblock;
-use crate::db::answer::{Answer, Bytes, Nothing, Text, bytes_value};
+use crate::db::answer::{Answer, Bytes, Nothing, Text, bytes_value, until_zero};
 use crate::db::command::Command;
 use crate::db::session::Session;
 use crate::error::{Check, Error, Place, Result, Rule};
@@ -152,11 +152,6 @@ fn superblock_of(session: &Session, agno: AgNumber) -> Result<RawSuperblock> {
     let offset = offset.ok_or_else(|| Error::Usage(format!("there is no group {agno}")))?;
     let read = read_superblock(session.image.data(), offset, agno)?;
     if read.has_magic() { Ok(read.sb) } else { Err(Error::corrupt(Check::new("sb", "magicnum", Rule::Magic), place)) }
-}
-
-/// Bytes up to the first zero.
-fn until_zero(bytes: &[u8]) -> &[u8] {
-    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
 fn label(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> {
