@@ -223,7 +223,8 @@ impl Dump<'_> {
             let name = ty.name(self.session.family()).unwrap_or_default();
             let title = format!("{name} level {level} block {number} daddr {daddr}\n");
             let data = json!({ "type": name, "level": level, "block": number, "daddr": daddr.0 });
-            self.show(title, data, fields)?;
+            let empty = names.down == BTREE.down && self.number("numrecs")?.0 == 0;
+            self.show(title, data, if empty { &[] } else { fields })?;
             let (next, null) = self.number(right)?;
             // in a btree only ones mean that there is none, in a tree of hashes a zero
             if next == if names.down == BTREE.down { null } else { 0 } {
