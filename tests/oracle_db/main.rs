@@ -53,7 +53,7 @@ fn ask(mut program: Command, image: &Image, row: &Row) -> Result<Output, String>
     for command in &row.commands {
         program.args(["-c", command]);
     }
-    program.arg("-r").args(image.arguments()).stdin(Stdio::null());
+    program.args(["-r", "-x"]).args(image.arguments()).stdin(Stdio::null());
     program.output().map_err(|error| error.to_string())
 }
 

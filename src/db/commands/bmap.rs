@@ -90,10 +90,6 @@ fn bmap(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> {
             fork_mappings(session, &inode, kind, range, &mut found)?;
         }
     }
-    session.push();
-    let noted = session.note_inode();
-    session.pop()?;
-    noted?;
     Ok(if found.is_empty() { Box::new(Nothing) } else { Box::new(Mappings(found)) })
 }
 
