@@ -7,8 +7,8 @@ CARGO   ?= cargo
 DIST    ?= dist
 
 # Each tool, and the name of its counterpart in xfsprogs; a test compares this with the registry in src/cli/manual.rs.
-TOOLS  := mkfs info db files logprint
-COMPAT := mkfs:mkfs.xfs info:xfs_info db:xfs_db logprint:xfs_logprint
+TOOLS  := mkfs info db files logprint metadump mdrestore
+COMPAT := mkfs:mkfs.xfs info:xfs_info db:xfs_db logprint:xfs_logprint metadump:xfs_metadump mdrestore:xfs_mdrestore
 
 BINDIR  := $(DESTDIR)$(PREFIX)/bin
 MANDIR  := $(DESTDIR)$(PREFIX)/share/man/man8

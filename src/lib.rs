@@ -35,6 +35,7 @@ pub mod image;
 pub mod info;
 pub mod journal;
 pub mod logprint;
+pub mod metadump;
 pub mod mkfs;
 pub mod ondisk;
 pub mod readers;

@@ -31,6 +31,16 @@ const FILES: Tool = Tool {
 const LOGPRINT: Tool =
     Tool { binary: env!("CARGO_BIN_EXE_xfskit-logprint"), name: "xfskit-logprint", usage_error: 2, reading: &["-t"] };
 
+const METADUMP: Tool = Tool {
+    binary: env!("CARGO_BIN_EXE_xfskit-metadump"),
+    name: "xfskit-metadump",
+    usage_error: 2,
+    reading: &["-o", "--zstd"],
+};
+
+const MDRESTORE: Tool =
+    Tool { binary: env!("CARGO_BIN_EXE_xfskit-mdrestore"), name: "xfskit-mdrestore", usage_error: 2, reading: &["-i"] };
+
 /// A filesystem to read.
 fn image(path: &Path) {
     let status = Command::new(MKFS.binary).args(["-q", "--size", "300m"]).arg(path).status();
@@ -65,11 +75,38 @@ mod files {
 #[test]
 fn no_tool_is_left_out() {
     let names: Vec<_> = xfskit::cli::manual::TOOLS.iter().map(|tool| tool.name).collect();
-    assert_eq!(names, [MKFS.name, INFO.name, DB.name, FILES.name]);
+    assert_eq!(names, [MKFS, INFO, DB, FILES, LOGPRINT, METADUMP, MDRESTORE].map(|tool| tool.name));
 }
 
 mod logprint {
     use super::{LOGPRINT, image};
     use crate::common_checks;
     common_checks!(LOGPRINT, image);
+}
+
+mod metadump {
+    use super::{METADUMP, image};
+    use crate::common_checks;
+    common_checks!(METADUMP, image);
+}
+
+/// It reads dumps, not filesystems, and from pipes too.
+mod mdrestore {
+    use super::MDRESTORE;
+    use crate::suite;
+
+    #[test]
+    fn arguments() {
+        suite::help(&MDRESTORE);
+        suite::version(&MDRESTORE);
+        suite::bad_option(&MDRESTORE);
+        suite::no_arguments(&MDRESTORE);
+        suite::closed_output(&MDRESTORE);
+    }
+
+    #[test]
+    fn what_is_no_dump() {
+        suite::missing_file(&MDRESTORE);
+        suite::tiny_file(&MDRESTORE);
+    }
 }

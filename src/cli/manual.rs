@@ -23,6 +23,8 @@ pub const TOOLS: &[Tool] = &[
     Tool { name: "xfskit-db", xfsprogs_name: Some("xfs_db"), command: super::db::command },
     Tool { name: "xfskit-files", xfsprogs_name: None, command: super::files::command },
     Tool { name: "xfskit-logprint", xfsprogs_name: Some("xfs_logprint"), command: super::logprint::command },
+    Tool { name: "xfskit-metadump", xfsprogs_name: Some("xfs_metadump"), command: super::metadump::command },
+    Tool { name: "xfskit-mdrestore", xfsprogs_name: Some("xfs_mdrestore"), command: super::mdrestore::command },
 ];
 
 /// Section of the manual: system administration.

@@ -6,6 +6,8 @@ pub mod image;
 pub mod info;
 pub mod logprint;
 pub mod manual;
+pub mod mdrestore;
+pub mod metadump;
 pub mod mkfs;
 pub mod observer;
 pub mod output;

@@ -4,6 +4,7 @@
 //! What lies between them is taken apart by [`Checkpoints`], which stands on [`Records`] and [`Assembler`] (see `parse`).
 
 mod area;
+mod clean;
 mod head;
 mod intents;
 mod parse;
@@ -11,6 +12,7 @@ mod record;
 mod scan;
 
 pub use area::LogArea;
+pub use clean::CleanLog;
 pub use intents::{Intent, IntentEvent, Intents};
 pub use parse::{
     Assembler, AttributeItem, BufferItem, BufferRun, Checkpoint, Checkpoints, CrcState, DquotItem, Fault, Gap, GapKind,

@@ -42,7 +42,7 @@ pub fn hash_name_ci(name: &[u8]) -> u32 {
 }
 
 /// Lower case of an ISO 8859-1 letter; other bytes as they are. 0xd7 is the multiplication sign, no letter.
-fn fold(byte: u8) -> u8 {
+pub fn fold(byte: u8) -> u8 {
     match byte {
         0x41..=0x5a | 0xc0..=0xd6 | 0xd8..=0xde => byte + 0x20,
         _ => byte,

@@ -1,0 +1,5 @@
+//! xfskit-mdrestore; see `xfskit::cli::mdrestore`.
+
+fn main() -> std::process::ExitCode {
+    xfskit::cli::mdrestore::main()
+}

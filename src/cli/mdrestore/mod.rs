@@ -1,0 +1,27 @@
+//! xfskit-mdrestore: puts a metadata dump back onto a file or device.
+//!
+//! Exit codes: 0, done; 1, it could not be done; 2, wrong usage.
+
+mod command;
+mod run;
+
+use std::process::ExitCode;
+
+use super::output::finish;
+
+pub use command::command;
+
+/// Name of the tool, with which its messages begin.
+const TOOL: &str = "xfskit-mdrestore";
+
+/// Runs the tool on the process's arguments.
+pub fn main() -> ExitCode {
+    match command().try_get_matches() {
+        Ok(matches) => finish(TOOL, run::run(&command::Request::from_matches(&matches))),
+        Err(error) => {
+            // help and version are errors of this kind, too, with another code
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            if error.print().is_ok() { ExitCode::from(code) } else { ExitCode::FAILURE }
+        }
+    }
+}
