@@ -25,7 +25,7 @@ use reference::{Reference, missing, reference};
 use rows::{Row, rows};
 
 /// The least number of rows.
-const LEAST_ROWS: usize = 100;
+const LEAST_ROWS: usize = 400;
 /// The least number of images.
 const LEAST_IMAGES: usize = 12;
 

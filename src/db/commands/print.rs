@@ -85,6 +85,8 @@ impl Answer for Fields {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let object = object(&self.position, &self.geometry);
         match &self.shown {
+            // the words that scripts know; the name of what is shown would stand before them
+            Shown::All(nodes) if nodes.is_empty() => out.write_all(b" = Unrecognized metadata or type mismatch\n"),
             Shown::All(nodes) => write_nodes(out, nodes, &object, ""),
             Shown::Named(found) => found.iter().try_for_each(|(_, nodes)| write_nodes(out, nodes, &object, "")),
         }
