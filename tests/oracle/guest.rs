@@ -128,7 +128,11 @@ fn judge_batch(sets: &[Set], kernel: &str, reference: &Reference) -> Result<Vec<
             _ if set.file('r').is_some() || set.has("zoned=1") || set.has("zoned") => "noatime",
             _ => "uquota,gquota,pquota",
         };
-        let scrub = if kind(set) == Kind::New { "scrub" } else { "-" };
+        let scrub = match kind(set) {
+            _ if set.is_refused_by_linux() => "refused",
+            Kind::New => "scrub",
+            _ => "-",
+        };
         let quota = if asks_for_quota(set) { "quota" } else { "-" };
         writeln!(manifest, "{} {options} {sector} {scrub} {quota}", set.name)
             .expect("invariant: a string can be written to");

@@ -146,6 +146,12 @@ fn check(set: &Set, places: &Places, reference: &Reference) -> Outcome {
         let folder = places.folder(set, reference)?;
         let ours = format(set, Side::Ours, &folder.path().join("ours"), reference)?;
         ours.success().map_err(|said| format!("refused: {said}"))?;
+        if set.is_refused_by_linux() {
+            return match Mount::new(set, &ours.files) {
+                Ok(_) => Err("mounted, and should be refused".to_owned()),
+                Err(_) => Ok(()),
+            };
+        }
         use_it(set, &ours.files)?;
         repair(set, &ours.files, reference).map_err(|said| format!("after use: {said}"))
     };

@@ -67,6 +67,23 @@ impl Set {
         self.args.iter().any(|arg| arg.split(',').any(|part| part == word))
     }
 
+    /// Whether mkfs.xfs makes what Linux does not mount: a sector of an external log that is larger than one of the data
+    /// device (`xfs_log_mount`), and zones without the reverse mapping btree (`xfs_mountfs`).
+    pub fn is_refused_by_linux(&self) -> bool {
+        let large_log_sector = self.file('l').is_some()
+            && self.options('l').any(|word| word.starts_with("sectsize=") && word != "sectsize=512")
+            && !self.options('s').any(|word| word.starts_with("size="))
+            && self.file('d').is_none_or(|file| file.loop_sector.is_none());
+        large_log_sector || (self.has("rmapbt=0") && (self.has("zoned=1") || self.has("zoned")))
+    }
+
+    /// The suboptions of option `letter`.
+    fn options(&self, letter: char) -> impl Iterator<Item = &str> {
+        let option = format!("-{letter}");
+        let pairs = self.args.windows(2).filter(move |pair| pair[0] == option);
+        pairs.flat_map(|pair| pair[1].split(','))
+    }
+
     /// Whether the set only prints what it would do.
     pub fn is_dry(&self) -> bool {
         self.has("-N")
