@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::crc_state::CrcState;
 use super::position::Position;
 use super::session::Session;
 use super::types::{Body, TypeId, body};
@@ -141,7 +142,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes what one looks at for another type; the length becomes what that type has.
+    /// Takes what one looks at for another type; the length becomes what that type has, if it has any.
     ///
     /// # Errors
     /// `Usage` when one looks nowhere; else those of reading.
@@ -151,13 +152,14 @@ impl Session {
         if ty == TypeId::Inode {
             return self.go_to_inode(self.inode_at(position)?);
         }
-        let bytes = match body(ty, self.family()) {
-            Some(Body::Fields(format)) => {
-                let object = Object { bytes: position.bytes(), geometry: self.geometry(), crc: position.crc };
-                format.size(&object, 0, 0).div_ceil(8)
-            }
-            _ => usize::try_from(self.geometry().sectsize).unwrap_or(0),
+        let Some(Body::Fields(format)) = body(ty, self.family()) else {
+            let (crc, verdict) = (CrcState::Unchecked, Arc::default());
+            let same = Position { ty, crc, verdict, ..position.clone() };
+            self.show(same);
+            return Ok(());
         };
+        let object = Object { bytes: position.bytes(), geometry: self.geometry(), crc: position.crc };
+        let bytes = format.size(&object, 0, 0).div_ceil(8);
         let basic_blocks = u64::try_from(bytes).unwrap_or(u64::MAX).div_ceil(BASIC_BLOCK);
         let mut position = self.read(ty, device, daddr, basic_blocks)?;
         position.offset = offset;
