@@ -10,6 +10,7 @@ pub mod c_random;
 pub mod collision;
 pub mod command;
 mod commands;
+pub mod completion;
 pub mod crc_state;
 pub mod field;
 pub mod interpret;
@@ -24,6 +25,7 @@ pub mod types;
 
 pub use answer::{Answer, Bytes, Nothing, Text};
 pub use command::Command;
+pub use completion::Completion;
 pub use crc_state::CrcState;
 pub use interpret::interpret;
 pub use position::Position;

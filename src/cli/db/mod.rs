@@ -4,7 +4,9 @@
 //! command line.
 
 mod command;
+mod driver;
 mod one_shot;
+mod prompt;
 mod run;
 
 use std::process::ExitCode;

@@ -172,7 +172,9 @@ fn logblock(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> 
     let device = if log.start.is_some() { DeviceRole::Data } else { DeviceRole::Log };
     let Some(word) = words.first() else {
         let position = session.position().filter(|position| position.device == device);
-        let block = position.map(|position| current_daddr(position).0 / basic_blocks_per_block(geometry));
+        // like xfs_db, a place inside of a block of an external log counts as the next block
+        let round = if log.start.is_some() { u64::div_euclid } else { u64::div_ceil };
+        let block = position.map(|position| round(current_daddr(position).0, basic_blocks_per_block(geometry)));
         let block = block.and_then(|block| block.checked_sub(start)).filter(|block| *block < u64::from(log.blocks));
         let block = block.ok_or_else(|| Error::Usage("the current position is not in the log".to_owned()))?;
         return told(format!("current logblock is {block}\n"), "logblock", block);
@@ -210,7 +212,8 @@ fn rtextent(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> 
     let blocks = geometry.realtime.extent_blocks;
     let Some(word) = words.first() else {
         let daddr = on_device(session, DeviceRole::Realtime, "realtime")?;
-        let extent = daddr.0 / basic_blocks_per_block(geometry) / u64::from(blocks.max(1));
+        // like xfs_db, a place inside of a block counts as the next block
+        let extent = daddr.0.div_ceil(basic_blocks_per_block(geometry)) / u64::from(blocks.max(1));
         return told(format!("current rtextent is {extent}\n"), "rtextent", extent);
     };
     let extent = number::parse(word, "realtime extent")?;
