@@ -52,7 +52,7 @@ pub(super) fn ls(context: &Context, arguments: &ArgMatches) -> anyhow::Result<Ex
         let found = reader.lookup(path, Last::Keep)?;
         let is_folder = found.inode.file_type() == Some(FileType::Directory);
         if !is_folder || directory {
-            lister.show(path, path, &found.inode)?;
+            lister.show(path, &escape(path), &found.inode)?;
         } else if recursive {
             lister.recursive(path, &found.inode)?;
         } else {
@@ -68,8 +68,8 @@ pub(super) fn ls(context: &Context, arguments: &ArgMatches) -> anyhow::Result<Ex
 }
 
 impl Lister<'_> {
-    /// A line, or a record, about the file at `path`, which is called `name`.
-    fn show(&mut self, path: &[u8], name: &[u8], inode: &Inode) -> anyhow::Result<()> {
+    /// A line, or a record, about the file at `path`; in text, it is called `name`, which is escaped already.
+    fn show(&mut self, path: &[u8], name: &str, inode: &Inode) -> anyhow::Result<()> {
         let Some(stat) = Stat::of(self.reader, inode) else { return Ok(()) };
         let target = target_of(self.reader, inode);
         match &mut self.out {
@@ -81,7 +81,7 @@ impl Lister<'_> {
                 if self.long {
                     write!(out, "{} ", words::long(&stat))?;
                 }
-                write!(out, "{}", escape(name))?;
+                write!(out, "{name}")?;
                 if let Some(target) = target.filter(|_| self.long) {
                     write!(out, " -> {}", escape(&target))?;
                 }
@@ -102,7 +102,7 @@ impl Lister<'_> {
         let entries = Folder::read(self.reader, folder, Order::Name);
         for entry in entries.iter() {
             if let Some(inode) = self.reader.inode(entry.ino) {
-                self.show(&joined(path, entry.name), escape_component(entry.name).as_bytes(), &inode)?;
+                self.show(&joined(path, entry.name), &escape_component(entry.name), &inode)?;
             }
         }
         Ok(())
