@@ -53,7 +53,7 @@ pub(super) fn run(request: &Request) -> anyhow::Result<ExitCode> {
 }
 
 fn open(request: &Request, path: &Path) -> anyhow::Result<Image> {
-    let devices = request.devices.open(path, Reading::Mapped)?;
+    let devices = request.devices.open(path, Reading::Calls)?;
     if request.force {
         return forced(devices).with_context(|| path.display().to_string());
     }

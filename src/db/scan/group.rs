@@ -272,7 +272,7 @@ impl GroupScan<'_> {
         if text.counted.is_some_and(|all| all || !block.root) {
             self.counted.btreeblks = self.counted.btreeblks.wrapping_add(1);
         }
-        let level = i64::from(block.header.level.get());
+        let level = i32::from(block.header.level.get());
         if level != block.level {
             let expected = block.level;
             self.sink.error(self.scan.tells(), || {

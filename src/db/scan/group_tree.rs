@@ -25,7 +25,7 @@ pub(super) enum Found<'b> {
 pub(super) struct TreeBlock<'b> {
     pub agbno: u32,
     /// Level that the tree asks for; below 0 only when the header of the group says that there are no levels.
-    pub level: i64,
+    pub level: i32,
     /// It hangs from the header of the group.
     pub root: bool,
     pub header: RawShortBlock,
@@ -72,7 +72,8 @@ impl GroupTree {
         let geometry = reader.geometry();
         let layout = Layout::of_block(geometry, self.kind);
         let mut walk = Walk { tree: *self, reader, layout, budget: geometry.agblocks, visit };
-        walk.block(self.root, i64::from(self.levels) - 1, 0);
+        // the number is taken as a signed one, as it is printed
+        walk.block(self.root, self.levels.cast_signed().wrapping_sub(1), 0);
     }
 }
 
@@ -85,7 +86,7 @@ struct Walk<'a, 'v> {
 }
 
 impl Walk<'_, '_> {
-    fn block(&mut self, agbno: u32, level: i64, depth: u32) {
+    fn block(&mut self, agbno: u32, level: i32, depth: u32) {
         let Some(left) = self.budget.checked_sub(1) else { return };
         self.budget = left;
         let Some(bytes) = self.read(agbno, level) else {
@@ -101,7 +102,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn read(&self, agbno: u32, level: i64) -> Option<Vec<u8>> {
+    fn read(&self, agbno: u32, level: i32) -> Option<Vec<u8>> {
         let geometry = self.reader.geometry();
         let daddr = self.reader.daddr(self.tree.agno, u64::from(AgBlock(agbno).0))?;
         let mut request = Request::new(geometry, BlockKind::Btree(self.tree.kind), daddr);
