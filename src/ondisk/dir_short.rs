@@ -48,6 +48,9 @@ ondisk! {
     }
 }
 
+/// The bits of an 8-byte inode number that readers look at.
+pub const WIDE_INUMBER_MASK: u64 = (1 << 56) - 1;
+
 /// One entry of a short-form directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirSfEntry<'a> {

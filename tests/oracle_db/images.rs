@@ -30,6 +30,13 @@ pub enum Source {
     Stored,
     /// `testdata/crash` has it, and this machine's kernel replays its log.
     Crash,
+    /// A stored image, which commands of the reference have damaged.
+    Damaged {
+        /// The image.
+        of: &'static str,
+        /// The commands.
+        commands: &'static [&'static str],
+    },
 }
 
 /// An image, by the name that the rows use.
@@ -57,6 +64,10 @@ const fn stored(name: &'static str) -> Recipe {
 
 const fn crash(name: &'static str) -> Recipe {
     Recipe { name, source: Source::Crash }
+}
+
+const fn damaged(name: &'static str, of: &'static str, commands: &'static [&'static str]) -> Recipe {
+    Recipe { name, source: Source::Damaged { of, commands } }
 }
 
 /// All images.
@@ -114,6 +125,125 @@ pub const RECIPES: &[Recipe] = &[
     crash("k73-default.1"),
     crash("k61-rr.1"),
     crash("i386-61.1"),
+    damaged("damaged-headers", "quota", DAMAGED_HEADERS),
+    damaged("damaged-trees", "v4", DAMAGED_TREES),
+    damaged("damaged-inodes", "quota", DAMAGED_INODES),
+    damaged("damaged-directories", "v4", DAMAGED_DIRECTORIES),
+    damaged("damaged-quota", "quota", DAMAGED_QUOTA),
+];
+
+/// Counters and magic numbers of groups.
+const DAMAGED_HEADERS: &[&str] = &[
+    "agf 0",
+    "write -d freeblks 7",
+    "write -d longest 3",
+    "agi 1",
+    "write -d count 77",
+    "write -d freecount 5",
+    "write -d unlinked[3] 131",
+    "agf 2",
+    "write -d flcount 9",
+    "write -d btreeblks 40",
+    "sb 3",
+    "write -d magicnum 1",
+    "agf 3",
+    "write -d versionnum 2",
+];
+
+/// Blocks of btrees.
+const DAMAGED_TREES: &[&str] = &[
+    "agf 1",
+    "addr bnoroot",
+    "addr ptrs[1]",
+    "write -d recs[1].startblock 3",
+    "agf 0",
+    "addr cntroot",
+    "write -d recs[1].blockcount 1",
+    "write -d level 4",
+    "agi 1",
+    "addr root",
+    "write -d level 3",
+    "agi 0",
+    "addr root",
+    "write -d recs[1].freecount 60",
+    "write -d recs[1].free 0xff00",
+    "agf 2",
+    "addr bnoroot",
+    "write -d numrecs 900",
+    "agi 2",
+    "addr root",
+    "write -d magic 1",
+];
+
+/// Fields of inodes, and extents that lie where others do.
+const DAMAGED_INODES: &[&str] = &[
+    "inode 72",
+    "write -d core.nblocks 9",
+    "inode 655433",
+    "write -d core.mode 0",
+    "inode 655434",
+    "write -d core.format 1",
+    "inode 655435",
+    "write -d core.forkoff 200",
+    "inode 786499",
+    "write -d u3.bmx[0].startblock 10",
+    "inode 262212",
+    "write -d core.nextents 3",
+    "inode 786496",
+    "write -d core.size 3",
+    "write -d next_unlinked 7",
+    "inode 786502",
+    "write -d core.version 1",
+    "inode 655436",
+    "write -d core.aformat 7",
+];
+
+/// Entries, indexes and free indexes of directories of every form.
+const DAMAGED_DIRECTORIES: &[&str] = &[
+    "inode 1310754",
+    "dblock 0",
+    "write -d btail.count 5",
+    "write -d bu[5].inumber 0xffffffffffff",
+    "inode 1572899",
+    "dblock 0",
+    "write -d bhdr.bestfree[0].length 9",
+    "write -d bu[0].namelen 0",
+    "inode 40",
+    "dblock 0",
+    "write -d dhdr.bestfree[1].offset 12",
+    "write -d du[4].inumber 0xfffffff000000",
+    "write -d du[9].tag 17",
+    "dblock 67108864",
+    "write -d lents[4].hashval 0x1234",
+    "write -d lhdr.stale 2",
+    "write -d lbests[0] 77",
+    "inode 1310757",
+    "dblock 134217728",
+    "write -d fhdr.nused 1",
+    "write -d fbests[1] 99",
+    "dblock 67108864",
+    "write -d nhdr.level 9",
+    "inode 1572902",
+    "dblock 8",
+    "write -d dhdr.magic 7",
+    "inode 1572896",
+    "write -d u.sfdir2.hdr.i8count 3",
+    "inode 1310752",
+    "write -d u.sfdir2.list[0].namelen 200",
+    "inode 524320",
+    "write -d u.sfdir2.hdr.count 4",
+];
+
+/// Records of quota files.
+const DAMAGED_QUOTA: &[&str] = &[
+    "dquot -u 0",
+    "write -d diskdq.id 5",
+    "dquot -u 1",
+    "write -d diskdq.magic 1",
+    "dquot -g 0",
+    "write -d diskdq.version 3",
+    "dquot -p 0",
+    "write -d diskdq.type 9",
 ];
 
 /// An image that has been made.
@@ -222,6 +352,15 @@ fn make(recipe: &Recipe, folder: &Path, reference: &Reference) -> Result<(), Str
             let packed = root.join("testdata/crash").join(format!("{}.img.zst", recipe.name));
             unpack(&packed, &folder.join("data"))?;
             Mount::new(folder)?.unmount()
+        }
+        Source::Damaged { of, commands } => {
+            let data = folder.join("data");
+            unpack(&root.join("testdata/db").join(format!("{of}.img.zst")), &data)?;
+            let mut damage = reference.tool("xfs_db", ["-x"]);
+            let output = damage.args(commands.iter().flat_map(|command| ["-c", command])).arg(&data).output();
+            let output = output.map_err(|error| error.to_string())?;
+            let text = String::from_utf8_lossy(&output.stdout);
+            if text.contains("not found") || text.contains("error") { Err(text.into_owned()) } else { Ok(()) }
         }
     }
 }

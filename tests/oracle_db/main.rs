@@ -44,7 +44,7 @@ fn can_mount() -> bool {
 fn needs_mount(recipe: &Recipe) -> bool {
     match recipe.source {
         Source::Made { fill, .. } => fill.is_some(),
-        Source::Stored => false,
+        Source::Stored | Source::Damaged { .. } => false,
         Source::Crash => true,
     }
 }

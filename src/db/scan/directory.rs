@@ -8,13 +8,14 @@ use super::inode::{InodeScan, low_int};
 use super::names::ParentEvent;
 use crate::buffer::{BlockKind, Fragment, Request};
 use crate::geometry::{DirectoryGeometry, Ino};
-use crate::ondisk::da_block::RawDaBlkinfo;
+use crate::ondisk::da_block::{DA3_NODE_MAGIC, RawDaBlkinfo};
 use crate::ondisk::dinode::format;
-use crate::ondisk::dir_data::entry_len;
-use crate::ondisk::dir_leaf::{DIR2_LEAF1_MAGIC, DIR3_LEAF1_MAGIC};
-use crate::ondisk::dir_short::{RawDirSfCounts, RawDirSfEntry, RawDirSfHdr4, RawDirSfHdr8};
+use crate::ondisk::dir_data::{DIR3_BLOCK_MAGIC, DIR3_DATA_MAGIC, entry_len};
+use crate::ondisk::dir_leaf::{DIR2_LEAF1_MAGIC, DIR3_FREE_MAGIC, DIR3_LEAF1_MAGIC, DIR3_LEAFN_MAGIC};
+use crate::ondisk::dir_short::{RawDirSfCounts, RawDirSfEntry, RawDirSfHdr4, RawDirSfHdr8, WIDE_INUMBER_MASK};
 use crate::ondisk::name_hash::NameHash;
-use crate::ondisk::{NULLFSINO, OnDisk};
+use crate::ondisk::{Be32, NULLFSINO, OnDisk};
+use zerocopy::FromBytes;
 
 /// A directory under scan.
 pub(super) struct DirScan<'a, 's> {
@@ -160,7 +161,7 @@ impl<'s> DirScan<'_, 's> {
         let Some((counts, _)) = RawDirSfCounts::prefix(bytes) else { return NULLFSINO };
         let wide = counts.i8count != 0;
         let (header, parent) = if wide {
-            (RawDirSfHdr8::SIZE, RawDirSfHdr8::prefix(bytes).map(|(header, _)| header.parent.get()))
+            (RawDirSfHdr8::SIZE, RawDirSfHdr8::prefix(bytes).map(|(header, _)| header.parent.get() & WIDE_INUMBER_MASK))
         } else {
             (RawDirSfHdr4::SIZE, RawDirSfHdr4::prefix(bytes).map(|(header, _)| u64::from(header.parent.get())))
         };
@@ -240,8 +241,8 @@ impl<'s> DirScan<'_, 's> {
     }
 
     /// Reads a directory block; `None` when it cannot be.
-    fn read(&self, kind: BlockKind, runs: &[Run]) -> Option<Vec<u8>> {
-        let (reader, geometry) = (&self.inode.scan.reader, self.inode.geometry());
+    fn read(&mut self, kind: BlockKind, runs: &[Run]) -> Option<Vec<u8>> {
+        let (reader, geometry) = (self.inode.scan.reader, self.inode.geometry());
         let whole = geometry.directory.blksize;
         let mut fragments = Vec::new();
         for run in runs {
@@ -250,6 +251,9 @@ impl<'s> DirScan<'_, 's> {
             fragments.push(Fragment { daddr: reader.fsb_daddr(run.fsb)?, len });
         }
         let mut bytes = reader.raw(&fragments)?;
+        if geometry.features.has_crc() && !has_known_magic(&bytes) {
+            self.say("Unknown directory buffer type!");
+        }
         let kind = match RawDaBlkinfo::prefix(&bytes).map(|(info, _)| info.magic.get()) {
             Some(DIR2_LEAF1_MAGIC | DIR3_LEAF1_MAGIC) if kind == BlockKind::DirHash => BlockKind::DirLeaf1,
             _ => kind,
@@ -267,7 +271,7 @@ impl<'s> DirScan<'_, 's> {
 
     /// A directory of one block.
     fn single_block(&mut self, map: &FileMap) -> u64 {
-        let (number, ino) = (self.number(), self.inode.ino);
+        let number = self.number();
         let runs = map.runs(0, u64::from(self.geometry().fsbcount));
         self.shown = self.inode.scan.tells() || self.inode.all;
         if runs.is_empty() {
@@ -280,7 +284,6 @@ impl<'s> DirScan<'_, 's> {
             self.error(|| format!("can't read block 0 for directory inode {number}"));
             return 0;
         };
-        debug_assert!(ino == self.inode.ino);
         let parent = self.data_block(&bytes, 0, false);
         self.check_missing();
         parent.unwrap_or(0)
@@ -379,10 +382,18 @@ impl<'b> Short<'b> {
         }
         let name = tail.get(..namelen)?;
         let field = tail.get(namelen + ftype..namelen + ftype + number)?;
-        let ino = field.iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
+        let ino = field.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)) & WIDE_INUMBER_MASK;
         self.at += len;
         Some(ShortEntry { offset: head.offset.get(), name, ino, len: u32::try_from(len).ok()? })
     }
+}
+
+/// Whether a block starts like a directory block of version 5.
+fn has_known_magic(bytes: &[u8]) -> bool {
+    let long = Be32::read_from_prefix(bytes).map_or(0, |(magic, _)| magic.get());
+    let short = RawDaBlkinfo::prefix(bytes).map_or(0, |(info, _)| info.magic.get());
+    matches!(long, DIR3_BLOCK_MAGIC | DIR3_DATA_MAGIC | DIR3_FREE_MAGIC)
+        || matches!(short, DIR3_LEAF1_MAGIC | DIR3_LEAFN_MAGIC | DA3_NODE_MAGIC)
 }
 
 /// A name as `%*.*s` prints it: to the first zero byte, filled up with spaces on the left.

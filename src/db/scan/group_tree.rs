@@ -97,7 +97,7 @@ impl Walk<'_, '_> {
         let block = TreeBlock { agbno, level, root: depth == 0, header: *header, layout: self.layout, bytes: &bytes };
         if (self.visit)(Found::Block(block)) && level != 0 && depth < DEEPEST {
             for child in block.pointers() {
-                self.block(child, level - 1, depth + 1);
+                self.block(child, level.saturating_sub(1), depth + 1);
             }
         }
     }
