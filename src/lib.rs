@@ -40,3 +40,4 @@ pub mod mkfs;
 pub mod ondisk;
 pub mod readers;
 pub mod report;
+pub mod tree;

@@ -17,6 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["forms"],
     &["realtime", "journal"],
     &["image"],
+    &["tree"],
     &["transaction"],
     &["volume"],
     &["replay"],

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use super::glob::Glob;
-use super::stat::Stat;
 use crate::forms::FileType;
 use crate::ondisk::Timestamp;
+use crate::tree::Stat;
 
 /// A number that is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! From a path to its inode.
 
 use super::name::escape;
-use super::reader::Reader;
 use crate::error::{Error, Result};
 use crate::forms::{Directory, FileType, Inode};
 use crate::geometry::Ino;
+use crate::tree::Reader;
 
 /// Symbolic links that are followed on the way to one file, as in Linux.
 const MOST_LINKS: u32 = 40;

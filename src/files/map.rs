@@ -1,10 +1,10 @@
 //! Where the blocks of a file lie.
 
-use super::reader::Reader;
 use crate::error::{Error, Result};
 use crate::forms::{Extents, Fork, ForkForm, ForkKind, Inode};
 use crate::geometry::{AgBlock, AgNumber, FsBlock, RgBlock, RgNumber, RtBlock};
 use crate::ondisk::Extent;
+use crate::tree::Reader;
 
 /// Where a mapped extent lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::folder::Order;
-use super::reader::Reader;
-use super::stat::Stat;
-use super::walk::{Event, Next, Visited, walk};
 use crate::forms::{FileType, Inode};
+use crate::tree::Order;
+use crate::tree::Reader;
+use crate::tree::Stat;
+use crate::tree::{Event, Next, Visited, walk};
 
 /// What files take together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

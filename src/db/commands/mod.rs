@@ -19,6 +19,7 @@ mod navigate;
 pub(in crate::db) mod number;
 mod options;
 mod print;
+mod rdump;
 mod reservations;
 mod scan;
 mod script;
@@ -32,8 +33,8 @@ use super::command::Command;
 /// All tables of commands.
 pub(super) fn tables() -> &'static [&'static [Command]] {
     &[
-        blocks::COMMANDS,
         attributes::COMMANDS,
+        blocks::COMMANDS,
         bmap::COMMANDS,
         btdump::COMMANDS,
         btheight::COMMANDS,
@@ -47,6 +48,7 @@ pub(super) fn tables() -> &'static [&'static [Command]] {
         navigate::COMMANDS,
         names::COMMANDS,
         print::COMMANDS,
+        rdump::COMMANDS,
         reservations::COMMANDS,
         scan::COMMANDS,
         script::COMMANDS,

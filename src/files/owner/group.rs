@@ -4,11 +4,11 @@ use super::BlockOwner;
 use crate::btree::{Step, Tree, Visit, walk};
 use crate::buffer::BlockKind;
 use crate::error::{Error, Result};
-use crate::files::reader::Reader;
 use crate::geometry::{AgBlock, AgIno, AgNumber, BtreeKind};
 use crate::ondisk::{
     OnDisk, RawAgf, RawAgfl, RawAgi, RawAllocRecord, RawInobtRecord, RawRefcountRecord, RawSparseInobtRecord,
 };
+use crate::tree::Reader;
 
 /// Adds what of group `agno` owns its block `agbno`.
 pub(super) fn owners(reader: &Reader<'_>, agno: AgNumber, agbno: AgBlock, owners: &mut Vec<BlockOwner>) -> Result<()> {

@@ -3,12 +3,12 @@
 use super::{BlockAddress, BlockOwner, FileBlock, groups};
 use crate::btree::{ForkKind, Step, Tree, Visit, walk};
 use crate::error::{Error, Result};
-use crate::files::reader::Reader;
 use crate::forms::{Fork, ForkForm, ForkKind as InodeFork, Inode, for_each_inode_chunk};
 use crate::geometry::{BtreeKind, FsBlock};
 use crate::ondisk::dinode::metatype;
 use crate::ondisk::{Extent, OnDisk, RawExtent};
 use crate::report::Unit;
+use crate::tree::Reader;
 
 /// Adds every fork that has `block`.
 pub(super) fn owners(reader: &Reader<'_>, block: BlockAddress, owners: &mut Vec<BlockOwner>) -> Result<()> {

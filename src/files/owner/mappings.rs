@@ -4,11 +4,11 @@ use super::{BlockAddress, BlockOwner, FileBlock};
 use crate::btree::{ForkKind, SortKey, Tree, overlapping};
 use crate::buffer::BlockKind;
 use crate::error::{Check, Error, Place, Result, Rule};
-use crate::files::reader::Reader;
 use crate::forms::{ForkForm, ForkKind as InodeFork, RtGroupFile, rtgroup_file};
 use crate::geometry::{AgBlock, AgNumber, BtreeKind, Ino, RgNumber};
 use crate::ondisk::rmap_record::owner;
 use crate::ondisk::{OnDisk, RawAgf, RawRmapRecord, Rmap};
+use crate::tree::Reader;
 
 /// The owners of `block` that the reverse mapping btree names, without those in `known`; `None` when there is no such tree,
 /// or it cannot be read.

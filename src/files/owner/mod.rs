@@ -20,9 +20,9 @@ mod paths;
 pub use block::BlockAddress;
 pub use paths::{Named, paths_of};
 
-use super::reader::Reader;
 use crate::error::Result;
 use crate::geometry::{AgNumber, BtreeKind, Ino};
+use crate::tree::Reader;
 
 /// Who owns a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::files::folder::{Folder, Order};
-use crate::files::reader::Reader;
 use crate::forms::{FileType, Inode};
 use crate::geometry::Ino;
+use crate::tree::Reader;
+use crate::tree::{Folder, Order};
 
 /// An inode, and the paths that lead to it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,13 +6,13 @@ use std::io::{self, Write};
 use super::header::{self, BLOCK, Header, kind};
 use super::records::Records;
 use super::sparse::{Data, too_many};
-use crate::files::contents::zeroes;
-use crate::files::folder::Order;
-use crate::files::reader::Reader;
-use crate::files::stat::Stat;
-use crate::files::walk::{Event, Next, Visited, walk};
-use crate::files::xattrs::Xattrs;
 use crate::forms::{FileType, Inode};
+use crate::tree::Order;
+use crate::tree::Reader;
+use crate::tree::Stat;
+use crate::tree::Xattrs;
+use crate::tree::zeroes;
+use crate::tree::{Event, Next, Visited, walk};
 
 /// Archives end at a multiple of this many bytes.
 const RECORD: u64 = 10_240;

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::super::reader::Reader;
 use super::header::BLOCK;
 use crate::error::{Check, Corruption, Error, Rule};
 use crate::forms::{Inode, StoredData, StoredRange};
+use crate::tree::Reader;
 
 /// Most ranges of a file that are kept in memory (48 bytes each); a file of more is written with zeroes for its holes.
 const MOST_RANGES: usize = 1 << 21;

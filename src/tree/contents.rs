@@ -7,7 +7,7 @@ use crate::error::{Place, Result};
 use crate::forms::{Inode, StoredData, StoredRange};
 
 /// Bytes that are read at once.
-pub(super) const PIECE: usize = 1 << 20;
+const PIECE: usize = 1 << 20;
 static ZEROES: [u8; 1 << 16] = [0; 1 << 16];
 
 impl Reader<'_> {
@@ -15,7 +15,7 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// `Io`; `Usage` when the device is not given.
-    pub(super) fn read_range(&self, range: &StoredRange, skip: u64, buf: &mut [u8]) -> Result<()> {
+    pub fn read_range(&self, range: &StoredRange, skip: u64, buf: &mut [u8]) -> Result<()> {
         self.image().device(range.device)?.read_at(range.at.saturating_add(skip), buf)
     }
 
@@ -47,7 +47,7 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// Those of `take`.
-    pub(super) fn copy(
+    pub fn copy(
         &self,
         inode: &Inode,
         range: &StoredRange,
@@ -86,7 +86,7 @@ fn in_file(error: crate::error::Error, place: Place) -> crate::error::Error {
 }
 
 /// Writes `len` zeroes.
-pub(super) fn zeroes(out: &mut dyn Write, len: u64) -> io::Result<()> {
+pub fn zeroes(out: &mut dyn Write, len: u64) -> io::Result<()> {
     let mut left = len;
     while left > 0 {
         let piece = usize::try_from(left).unwrap_or(usize::MAX).min(ZEROES.len());

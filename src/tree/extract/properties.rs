@@ -10,10 +10,10 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::kept::{NotKept, Property};
-use crate::files::stat::Stat;
-use crate::files::xattrs::{ACCESS_XATTR, DEFAULT_XATTR, Xattrs};
 use crate::forms::FileType;
 use crate::ondisk::Timestamp;
+use crate::tree::Stat;
+use crate::tree::{ACCESS_XATTR, DEFAULT_XATTR, Xattrs};
 
 /// Set-user-ID and set-group-ID.
 const SET_ID: u16 = 0o6000;

@@ -89,7 +89,7 @@ impl Folder {
             let first = seen.insert(name);
             if !first {
                 let check = Check::new("dirent", "name", Rule::Cycle);
-                let detail = super::name::escape_component(name);
+                let detail = crate::report::name::escape_component(name);
                 let problem = Corruption { check, place: inode.place.clone(), detail };
                 reader.report(&Error::Corrupt(Box::new(problem)));
             }

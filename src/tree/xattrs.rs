@@ -53,7 +53,7 @@ impl Xattrs {
                 Ok(attribute) => {
                     let taken = match attributes.value(&attribute.value) {
                         Ok(value) => xattrs.take(&attribute, &value).map_err(|check| {
-                            let detail = super::name::escape_component(attribute.name);
+                            let detail = crate::report::name::escape_component(attribute.name);
                             Error::Corrupt(Box::new(Corruption { check, place: inode.place.clone(), detail }))
                         }),
                         Err(error) => Err(error),

@@ -11,12 +11,12 @@ use rustix::fs::{FileType as NodeType, Mode, OFlags, makedev, mknodat, openat, s
 use super::kept::{NotKept, Property};
 use super::place::{Place, check};
 use super::properties::{Made, apply};
-use crate::files::folder::Order;
-use crate::files::reader::Reader;
-use crate::files::stat::Stat;
-use crate::files::walk::{Event, Next, Visited, walk};
-use crate::files::xattrs::Xattrs;
 use crate::forms::{FileType, Inode, StoredData};
+use crate::tree::Order;
+use crate::tree::Reader;
+use crate::tree::Stat;
+use crate::tree::Xattrs;
+use crate::tree::{Event, Next, Visited, walk};
 
 /// What was extracted.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +81,7 @@ impl<'a> Extraction<'a> {
                 Event::Leave(at) => self.leave(own_name.is_some(), &at).map(|()| Next::Descend),
             };
             result.map_err(|error| {
-                io::Error::new(error.kind(), format!("{}: {error}", crate::files::name::escape(&self.path)))
+                io::Error::new(error.kind(), format!("{}: {error}", crate::report::name::escape(&self.path)))
             })
         })
     }
