@@ -79,3 +79,63 @@ impl Ring {
         self.go((self.current + 1) % PLACES)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::db::crc_state::CrcState;
+    use crate::db::types::TypeId;
+    use crate::error::{DeviceRole, Verdict};
+    use crate::geometry::Daddr;
+
+    fn visited(number: u64) -> Visited {
+        let position = Position {
+            ty: TypeId::Data,
+            device: DeviceRole::Data,
+            daddr: Daddr(number),
+            basic_blocks: 1,
+            fragments: Vec::new(),
+            buffer: Arc::from([0_u8; 512]),
+            offset: 0,
+            len: 512,
+            crc: CrcState::Unchecked,
+            verdict: Arc::new(Verdict::new()),
+        };
+        Visited { position, ino: None }
+    }
+
+    fn listed(ring: &Ring) -> Vec<(usize, u64)> {
+        ring.newest_first().map(|(index, _, visited)| (index, visited.position.daddr.0)).collect()
+    }
+
+    #[test]
+    fn one_goes_back_and_forward_between_the_ends() {
+        let mut ring = Ring::default();
+        assert!(ring.back().is_none() && ring.forward().is_none() && listed(&ring).is_empty());
+        for number in 0..3 {
+            ring.add(visited(number));
+        }
+        assert_eq!(listed(&ring), [(2, 2), (1, 1), (0, 0)]);
+        assert!(ring.forward().is_none());
+        assert!(ring.back().is_some_and(|visited| visited.position.daddr.0 == 1));
+        assert!(ring.back().is_some_and(|visited| visited.position.daddr.0 == 0));
+        assert!(ring.back().is_none());
+        // a visit from here overwrites the next place, and leaves the newest one
+        ring.add(visited(9));
+        assert_eq!(listed(&ring), [(2, 2), (1, 9), (0, 0)]);
+        assert!(ring.go(2).is_some() && ring.go(3).is_none());
+    }
+
+    #[test]
+    fn the_oldest_places_are_forgotten() {
+        let mut ring = Ring::default();
+        for number in 0..45 {
+            ring.add(visited(number));
+        }
+        let list = listed(&ring);
+        assert_eq!(list.len(), PLACES);
+        assert_eq!((list[0].1, list[PLACES - 1].1), (44, 25));
+    }
+}

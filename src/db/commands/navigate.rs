@@ -134,7 +134,7 @@ fn stack(session: &mut Session, _words: &[String]) -> Result<Box<dyn Answer>> {
 fn fsb_of(geometry: &Geometry, daddr: Daddr) -> u64 {
     let block = daddr.0 / u64::from(geometry.basic_blocks_per_block());
     let agblocks = u64::from(geometry.agblocks);
-    block / agblocks << geometry.agblklog | block % agblocks
+    ((block / agblocks) << geometry.agblklog) | (block % agblocks)
 }
 
 fn describe(tag: &str, frame: &Frame, geometry: &Geometry, family: Family) -> String {
