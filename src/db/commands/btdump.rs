@@ -24,7 +24,7 @@ use crate::ondisk::dir_leaf::{DIR2_LEAF1_MAGIC, DIR2_LEAFN_MAGIC, DIR3_LEAF1_MAG
 
 pub(super) const COMMANDS: &[Command] = &[Command {
     name: "btdump",
-    alias: Some("b"),
+    alias: None,
     min: 0,
     max: Some(2),
     moves: false,
