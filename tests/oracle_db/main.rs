@@ -66,7 +66,7 @@ fn ask(mut program: Command, image: &Image, row: &Row) -> Result<Answer, String>
     }
     let mut said = tempfile::tempfile().map_err(|error| error.to_string())?;
     let stderr = said.try_clone().map_err(|error| error.to_string())?;
-    program.arg("-r").args(image.arguments()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
+    program.args(["-r", "-x"]).args(image.arguments()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
     let mut child = program.spawn().map_err(|error| error.to_string())?;
     let mut stdout = Vec::new();
     // the pipe closes behind what is read, which ends a program that goes on
