@@ -26,7 +26,10 @@ const KINDS: [&str; 3] = ["", "-n parent=1 -i nrext64=1", "-b size=1024 -n paren
 
 fn folder() -> TempDir {
     let parent = std::env::var_os("XFSKIT_WORK").map_or_else(std::env::temp_dir, PathBuf::from);
-    tempfile::Builder::new().prefix("xfskit-metadump.").tempdir_in(parent).expect("the folder for images can be written")
+    tempfile::Builder::new()
+        .prefix("xfskit-metadump.")
+        .tempdir_in(parent)
+        .expect("the folder for images can be written")
 }
 
 fn can_mount() -> bool {
