@@ -285,6 +285,17 @@ impl Session {
         }
     }
 
+    /// Tells the observer of problems that cost a part of an answer alone. When there is no answer left, the last of
+    /// them is the error.
+    ///
+    /// # Errors
+    /// The last problem.
+    pub fn settle(&self, mut problems: Vec<Error>, nothing_left: bool) -> Result<()> {
+        let last = if nothing_left { problems.pop() } else { None };
+        problems.iter().for_each(|problem| self.observer.warn(problem));
+        last.map_or(Ok(()), Err)
+    }
+
     /// Tells the observer every check of `verdict`.
     pub fn warn_of(&self, verdict: &Verdict) {
         for failure in verdict.failures() {

@@ -80,14 +80,15 @@ fn btheight(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> 
         return usage("btheight takes at least one type of btree, or all");
     }
     let blocksize = u32::try_from(blocksize).unwrap_or(u32::MAX);
-    let (mut text, mut values) = (String::new(), Vec::new());
+    let (mut text, mut values, mut problems) = (String::new(), Vec::new(), Vec::new());
     for name in names {
         let report = Report { name, which, records, blocksize, crc: geometry.features.has_crc() };
         match report.write(&mut text) {
             Ok(value) => values.push(value),
-            Err(error) => session.observer.warn(&error),
+            Err(error) => problems.push(error),
         }
     }
+    session.settle(problems, values.is_empty())?;
     Ok(Text::boxed(text, values))
 }
 

@@ -55,7 +55,7 @@ fn hashcoll(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> 
         prefix: if attributes { PREFIX } else { b"" },
         random: &mut session.random,
     };
-    let mut made = Vec::new();
+    let (mut made, mut problems) = (Vec::new(), Vec::new());
     for name in names {
         if name.len() > MAXNAMELEN {
             return Err(Error::Usage(format!("a name has at most {MAXNAMELEN} bytes")));
@@ -64,11 +64,12 @@ fn hashcoll(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> 
             Some(target) => makers.create(&name, count, target)?,
             None => {
                 if let Err(error) = makers.list(&name, count, &mut made) {
-                    session.observer.warn(&error);
+                    problems.push(error);
                 }
             }
         }
     }
+    session.settle(problems, made.is_empty())?;
     if target.is_some() {
         return Ok(Box::new(Nothing));
     }

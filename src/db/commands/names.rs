@@ -75,7 +75,7 @@ fn each(
         let (bytes, value) = list(&session.inode_here()?)?;
         return Ok(Bytes::boxed(bytes, value));
     }
-    let (mut bytes, mut values, mut failed) = (Vec::new(), Vec::new(), None);
+    let (mut bytes, mut values, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for path in paths {
         match session.resolve(root, path.as_bytes()).and_then(|inode| Ok((inode.ino, list(&inode)?))) {
             Ok((ino, (listed, value))) => {
@@ -85,13 +85,11 @@ fn each(
                 bytes.extend(listed);
                 values.push(json!({ "path": path, "ino": ino.0, "list": value }));
             }
-            Err(error) => failed = Some(error),
-        }
-        if let Some(error) = failed.take_if(|_| paths.len() > 1) {
-            session.observer.warn(&error);
+            Err(error) => problems.push(error),
         }
     }
-    failed.map_or_else(|| Ok(Bytes::boxed(bytes, values)), Err)
+    session.settle(problems, values.is_empty())?;
+    Ok(Bytes::boxed(bytes, values))
 }
 
 fn ls(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> {

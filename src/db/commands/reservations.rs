@@ -62,18 +62,17 @@ pub(super) const COMMANDS: &[Command] = &[
     },
 ];
 
-/// The groups that are named, below `count`; all without a name. What is no group is told the observer.
-fn chosen(session: &Session, words: &[String], count: u32, what: &str) -> Vec<u32> {
+/// The groups that are named, below `count`; all without a name. What is no group is a problem.
+fn chosen(words: &[String], count: u32, what: &str) -> Vec<Result<u32>> {
     if words.is_empty() {
-        return (0..count).collect();
+        return (0..count).map(Ok).collect();
     }
     let parse = |word: &String| {
         let number = number::parse(word, "number of a group")?;
         let number = u32::try_from(number).ok().filter(|number| *number < count);
         number.ok_or_else(|| Error::Usage(format!("there is no {what} {word}")))
     };
-    let found = words.iter().map(parse);
-    found.filter_map(|group| group.map_err(|error| session.observer.warn(&error)).ok()).collect()
+    words.iter().map(parse).collect()
 }
 
 /// Blocks that are wanted, and those that are there.
@@ -84,16 +83,17 @@ struct Reserve {
 }
 
 fn agresv(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> {
-    let (mut text, mut values) = (String::new(), Vec::<Value>::new());
-    for agno in chosen(session, words, session.geometry().agcount, "group") {
-        match group(session, AgNumber(agno)) {
+    let (mut text, mut values, mut problems) = (String::new(), Vec::<Value>::new(), Vec::new());
+    for agno in chosen(words, session.geometry().agcount, "group") {
+        match agno.and_then(|agno| group(session, AgNumber(agno))) {
             Ok((line, value)) => {
                 text += &line;
                 values.push(value);
             }
-            Err(error) => session.observer.warn(&error),
+            Err(error) => problems.push(error),
         }
     }
+    session.settle(problems, values.is_empty())?;
     Ok(Text::boxed(text, values))
 }
 
@@ -148,16 +148,17 @@ fn rgresv(session: &mut Session, words: &[String]) -> Result<Box<dyn Answer>> {
     if count == 0 && words.is_empty() {
         return Ok(Box::new(Nothing));
     }
-    let (mut text, mut values) = (String::new(), Vec::<Value>::new());
-    for rgno in chosen(session, words, count, "realtime group") {
-        match realtime_group(session, RgNumber(rgno)) {
+    let (mut text, mut values, mut problems) = (String::new(), Vec::<Value>::new(), Vec::new());
+    for rgno in chosen(words, count, "realtime group") {
+        match rgno.and_then(|rgno| realtime_group(session, RgNumber(rgno))) {
             Ok((line, value)) => {
                 text += &line;
                 values.push(value);
             }
-            Err(error) => session.observer.warn(&error),
+            Err(error) => problems.push(error),
         }
     }
+    session.settle(problems, values.is_empty())?;
     Ok(Text::boxed(text, values))
 }
 
