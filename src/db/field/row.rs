@@ -125,9 +125,10 @@ impl Row {
 }
 
 /// The place of a field in bits, taken from the declaration of its structure: `at!(RawAgf, magic)`.
-#[macro_export]
 macro_rules! at {
     ($structure:ty, $($field:ident).+) => {
         ::std::mem::offset_of!($structure, $($field).+) * 8
     };
 }
+
+pub(in crate::db) use at;

@@ -3,7 +3,7 @@
 use super::attribute_short::{PARENT, in_byte, is_parent};
 use super::btree_block::block_bits;
 use super::da_header::{ATTR_IDENTITY, ATTR_LINKS, ATTR_NODE, ATTR_NODE_ENTRY, ATTR_NODE_V5, magic16, magic32};
-use crate::at;
+use crate::db::field::at;
 use crate::db::field::formats::{CHARACTERS, CRC, FLAG, FS_BLOCK, INO, U8, U16, U32, UUID, X8, X32, X64};
 use crate::db::field::{Bits, Format, Object, Row};
 use crate::db::types::TypeId;

@@ -1,6 +1,6 @@
 //! Attributes in short form, which lie in the attribute fork of their inode; and parent pointers in any form.
 
-use crate::at;
+use crate::db::field::at;
 use crate::db::field::formats::{CHARACTERS, FLAG, INO, U8, U16, U32, X8};
 use crate::db::field::{Bits, Format, Object, Row};
 use crate::db::types::TypeId;

@@ -1,6 +1,6 @@
 //! What the tables of all btree blocks have in common: the headers, the arrays, and where pointers stand.
 
-use crate::at;
+use crate::db::field::at;
 use crate::db::field::formats::{AG_BLOCK, AG_NUMBER, AG_POINTER, CRC, FS_BLOCK, FS_POINTER, INO, U16, UUID, X32, X64};
 use crate::db::field::{Bits, Format, Object, Row};
 use crate::db::types::TypeId;

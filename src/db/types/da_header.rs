@@ -1,6 +1,6 @@
 //! What blocks of directories and of attribute forks have in common: links, identity, and nodes of the hash tree.
 
-use crate::at;
+use crate::db::field::at;
 use crate::db::field::formats::{CRC, FS_BLOCK, INO, U16, UUID, X16, X32, X64};
 use crate::db::field::{Format, Object, Row, Target};
 use crate::db::types::TypeId;

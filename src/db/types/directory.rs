@@ -2,7 +2,7 @@
 
 use super::da_header::{DIR_IDENTITY, DIR_LINKS, DIR_NODE, DIR_NODE_ENTRY, DIR_NODE_V5, magic16, magic32};
 use super::directory_entry::{ENTRY, ENTRY_FTYPE, entry_after};
-use crate::at;
+use crate::db::field::at;
 use crate::db::field::formats::{CRC, FS_BLOCK, I32, INO, U16, U32, UUID, X16, X32, X64};
 use crate::db::field::{Bits, Format, Object, Row};
 use crate::db::types::TypeId;

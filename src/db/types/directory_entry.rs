@@ -1,7 +1,7 @@
 //! Entries and unused ranges of directory blocks: one table has the fields of both, and what stands first says which
 //! are there.
 
-use crate::at;
+use crate::db::field::at;
 use crate::db::field::formats::{CHARACTERS, INO, U8, X16};
 use crate::db::field::{Bits, Format, Object, Row};
 use crate::db::types::TypeId;

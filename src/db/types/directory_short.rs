@@ -1,6 +1,6 @@
 //! Directories in short form, which lie in the data fork of their inode.
 
-use crate::at;
+use crate::db::field::at;
 use crate::db::field::formats::{CHARACTERS, U8, X16};
 use crate::db::field::{Bits, Format, Object, Row, Target};
 use crate::db::types::TypeId;

@@ -1,7 +1,7 @@
 //! Blocks of the btrees that hang from the headers of an allocation group.
 
 use super::btree_block::{Tree, block_bits, short, short_v5};
-use crate::at;
+use crate::db::field::at;
 use crate::db::field::formats::{AG_BLOCK, AG_INO, FLAG, I32, I64, U8, U32, X16, X64};
 use crate::db::field::{Bits, Format, Row, Target};
 use crate::db::types::TypeId;

@@ -1,6 +1,6 @@
 //! The superblock and the headers of allocation groups.
 
-use crate::at;
+use crate::db::field::at;
 use crate::db::field::formats::{
     AG_BLOCK, AG_INO, AG_NUMBER, CHARACTERS, CRC, DATA_BLOCK, FS_BLOCK, INO, RT_BLOCK, U8, U16, U32, U64, UUID, X8,
     X16, X32, X64,

@@ -4,7 +4,7 @@ use super::{
     ATTR_EXTENT, ATTR_EXTENT_KEY, ATTR_SHORT, DATA_EXTENT, DATA_EXTENT_KEY, DIR2_SHORT, DIR3_SHORT, RT_REFCOUNT,
     RT_REFCOUNT_KEY, RT_RMAP, RT_RMAP_KEY,
 };
-use crate::at;
+use crate::db::field::at;
 use crate::db::field::formats::{
     AG_INO, CHARACTERS, CRC, DATA_BLOCK, FLAG, FS_POINTER, I8, I64, INO, O16, U8, U16, U32, U64, UUID, X8, X16, X32,
     X64,

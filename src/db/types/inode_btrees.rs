@@ -2,7 +2,7 @@
 
 use super::btree_block::{Tree, block_bits, long, long_v5};
 use super::group_btrees::{COUNTED_BLOCK, HIGH, LOW, RMAP_KEYS, refcount, refcount_key, rmap_key, rmap_record};
-use crate::at;
+use crate::db::field::at;
 use crate::db::field::formats::{AG_NUMBER, FLAG};
 use crate::db::field::{Format, Row, Target};
 use crate::db::types::TypeId;

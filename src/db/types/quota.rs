@@ -1,6 +1,6 @@
 //! Quota records.
 
-use crate::at;
+use crate::db::field::at;
 use crate::db::field::formats::{CRC, I32, U16, U64, UUID, X8, X16, X32, X64};
 use crate::db::field::{Format, Row, Shape};
 use crate::ondisk::{OnDisk, RawDiskDquot, RawDquotBlock};

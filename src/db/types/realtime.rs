@@ -1,7 +1,7 @@
 //! The realtime superblock, and blocks of the bitmaps and summaries of realtime groups.
 
 use super::btree_block::block_bits;
-use crate::at;
+use crate::db::field::at;
 use crate::db::field::formats::{CHARACTERS, CRC, FS_BLOCK, INO, U32, UUID, X32, X64};
 use crate::db::field::{Bits, Format, Object, Row};
 use crate::db::types::TypeId;

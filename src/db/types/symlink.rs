@@ -1,6 +1,6 @@
 //! Blocks of symbolic links, version 5. Version 4 has no header there.
 
-use crate::at;
+use crate::db::field::at;
 use crate::db::field::formats::{CHARACTERS, CRC, FS_BLOCK, INO, U32, UUID, X32, X64};
 use crate::db::field::{Bits, Format, Object, Row};
 use crate::db::types::TypeId;
