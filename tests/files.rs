@@ -1,6 +1,6 @@
 //! xfskit-files as a user runs it, on an image that the Linux kernel has filled with every kind of file, and its manifest.
 
-#![allow(clippy::print_stderr)] // what cannot be tested here is said aloud
+#![allow(clippy::cast_possible_truncation)] // sizes of test files
 
 #[path = "files/archive.rs"]
 mod archive;

@@ -129,16 +129,14 @@ impl<'a> Extraction<'a> {
     fn make(&mut self, name: &[u8], inode: &Inode) -> io::Result<()> {
         check(name)?;
         let Some(stat) = Stat::of(self.reader, inode) else { return Ok(()) };
-        if stat.nlink > 1 {
-            if let Some(first) = self.links.get(&stat.ino.0) {
-                match self.place.link(first, name) {
-                    Ok(()) => return Ok(()),
-                    Err(error) if is_fatal(&error) || error.kind() == io::ErrorKind::AlreadyExists => {
-                        return Err(error);
-                    }
-                    // a copy is better than nothing
-                    Err(error) => self.extracted.not_kept.note(Property::HardLink, &self.path, &error),
-                }
+        if stat.nlink > 1
+            && let Some(first) = self.links.get(&stat.ino.0)
+        {
+            match self.place.link(first, name) {
+                Ok(()) => return Ok(()),
+                Err(error) if is_fatal(&error) || error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+                // a copy is better than nothing
+                Err(error) => self.extracted.not_kept.note(Property::HardLink, &self.path, &error),
             }
         }
         match stat.file_type {

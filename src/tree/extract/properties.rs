@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::fs::{
-    AtFlags, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags, chownat, fchmod, fchown, fsetxattr, futimens, lsetxattr,
-    utimensat,
+    AtFlags, FileType as NodeType, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmod, chownat, fchmod,
+    fchown, fsetxattr, fstat, futimens, lsetxattr, openat, utimensat,
 };
 use rustix::io::Errno;
 
@@ -82,33 +82,31 @@ impl Made<'_> {
     }
 
     fn set_xattr(self, name: &[u8], value: &[u8]) -> io::Result<()> {
-        Ok(match self {
+        match self {
             Made::Open(file) => fsetxattr(file, name, value, XattrFlags::empty())?,
             Made::Named(folder, file) => {
                 lsetxattr(way_to(folder, file).as_slice(), name, value, XattrFlags::empty())?;
             }
-        })
+        }
+        Ok(())
     }
 
     fn set_mode(self, bits: u16) -> io::Result<()> {
         let mode = Mode::from_raw_mode(u32::from(bits));
-        Ok(match self {
+        match self {
             Made::Open(file) => fchmod(file, mode)?,
-            // Linux follows no link here that was put in the place of a device: it has no such call for links
-            Made::Named(folder, file) => {
-                rustix::fs::chmodat(folder, file, mode, AtFlags::SYMLINK_NOFOLLOW).or_else(|error| {
-                    if error == Errno::OPNOTSUPP { chmod_by_path(folder, file, mode) } else { Err(error) }
-                })?
-            }
-        })
+            Made::Named(folder, file) => chmod_by_name(folder, file, mode)?,
+        }
+        Ok(())
     }
 
     fn set_times(self, atime: Timestamp, mtime: Timestamp) -> io::Result<()> {
         let times = Timestamps { last_access: timespec(atime), last_modification: timespec(mtime) };
-        Ok(match self {
+        match self {
             Made::Open(file) => futimens(file, &times)?,
             Made::Named(folder, name) => utimensat(folder, name, &times, AtFlags::SYMLINK_NOFOLLOW)?,
-        })
+        }
+        Ok(())
     }
 }
 
@@ -120,12 +118,12 @@ fn way_to(folder: BorrowedFd<'_>, name: &[u8]) -> Vec<u8> {
     path
 }
 
-/// Changes the mode of what is no symbolic link: opened as a mere place, and reached through that.
-fn chmod_by_path(folder: BorrowedFd<'_>, name: &[u8], mode: Mode) -> Result<(), Errno> {
-    use rustix::fs::{OFlags, chmod, fstat, openat};
+/// Changes the mode of what is no symbolic link: it is opened as a mere place, and reached through that. Linux before 6.6 has
+/// no call that changes a mode by name and does not follow links.
+fn chmod_by_name(folder: BorrowedFd<'_>, name: &[u8], mode: Mode) -> Result<(), Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(folder, name, flags, Mode::empty())?;
-    if rustix::fs::FileType::from_raw_mode(fstat(&file)?.st_mode) == rustix::fs::FileType::Symlink {
+    if NodeType::from_raw_mode(fstat(&file)?.st_mode) == NodeType::Symlink {
         return Err(Errno::LOOP);
     }
     chmod(format!("/proc/self/fd/{}", file.as_raw_fd()).as_str(), mode)
