@@ -64,6 +64,38 @@ pub enum BlockType {
 }
 
 impl BlockType {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [BlockType; 28] = [
+        BlockType::Unknown,
+        BlockType::Agf,
+        BlockType::Agfl,
+        BlockType::Agi,
+        BlockType::Attr,
+        BlockType::BtBno,
+        BlockType::BtCnt,
+        BlockType::BtIno,
+        BlockType::Data,
+        BlockType::Dir,
+        BlockType::Free1,
+        BlockType::Free2,
+        BlockType::FreeList,
+        BlockType::Inode,
+        BlockType::Log,
+        BlockType::Missing,
+        BlockType::Quota,
+        BlockType::RtBitmap,
+        BlockType::RtData,
+        BlockType::RtFree,
+        BlockType::RtSum,
+        BlockType::Sb,
+        BlockType::Symlink,
+        BlockType::BtFino,
+        BlockType::BtRmap,
+        BlockType::BtRefcnt,
+        BlockType::RlData,
+        BlockType::CowData,
+    ];
+
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
@@ -96,5 +128,15 @@ impl BlockType {
             BlockType::RlData => "rldata",
             BlockType::CowData => "cowdata",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_places_in_the_list() {
+        assert!(BlockType::ALL.iter().enumerate().all(|(at, kind)| *kind as usize == at));
     }
 }

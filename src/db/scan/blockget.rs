@@ -1,7 +1,10 @@
 //! `blockget`: what every block is used for, and what does not fit.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
+use super::board::Board;
 use super::events::Sink;
 use super::group::{Scan, scan_group};
 use super::message::{Message, Space};
@@ -11,6 +14,7 @@ use super::reader::Reader;
 use super::replay::{Placed, SpaceMap, bring_together};
 use super::report::ScanReport;
 use super::usage::BlockUsage;
+use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::image::Image;
 use crate::report::{Observer, Unit};
@@ -20,20 +24,67 @@ use crate::report::{Observer, Unit};
 /// What cannot be read or fails its own checks is told to `observer`; the findings are in the report, in the order of a
 /// scan from the first group to the last.
 pub fn scan_usage(image: &Image, observer: &dyn Observer, options: &ScanOptions) -> (BlockUsage, ScanReport) {
-    let sb = image.superblock().sb;
-    let scan = Scan { reader: Reader::new(image, observer), options, sb: &sb };
-    observer.begin("scanning inodes", sb.icount.get(), Unit::Items("inodes"));
-    let groups = present_groups(image);
-    let mut sinks: Vec<Sink> = (0..groups).into_par_iter().flat_map_iter(|agno| scan_group(&scan, agno)).collect();
-    observer.end();
     let geometry = image.geometry();
+    let board = Arc::new(Board::new(geometry, present_groups(image)));
+    let told_one_by_one = options.verbose || !options.blocks.is_empty() || !options.inodes.is_empty();
+    if !told_one_by_one {
+        let mut sinks = scan_groups(image, observer, options, Some(board.clone()));
+        if !board.is_torn() {
+            let report = report(geometry, options, &mut sinks, &mut []);
+            return (BlockUsage { board, names: names_of(image, options, sinks) }, report);
+        }
+    }
+    // what does not fit is found in order; the observer has heard all it has to
+    let quiet = Quiet(observer);
+    let observer: &dyn Observer = if told_one_by_one { observer } else { &quiet };
+    let board = Arc::new(Board::new(geometry, present_groups(image)));
+    let mut sinks = scan_groups(image, observer, options, None);
     let mut maps = bring_together(&sinks, geometry, options);
     for sink in &mut sinks {
         (sink.claims, sink.elsewhere) = (Vec::new(), Vec::new());
     }
     let report = report(geometry, options, &mut sinks, &mut maps);
-    let names = options.names.then(|| NameTable::new(&sb, geometry, sinks.into_iter().map(|sink| sink.names), options));
-    (BlockUsage::new(maps, names), report)
+    for map in maps {
+        if let Space::Group(agno) = map.space {
+            map.cells.into_runs().for_each(|(start, len, cell)| board.put(agno, start, len, cell));
+        }
+    }
+    (BlockUsage { board, names: names_of(image, options, sinks) }, report)
+}
+
+/// Scans all groups; claims are noted on the board, or kept when there is none.
+fn scan_groups(image: &Image, observer: &dyn Observer, options: &ScanOptions, board: Option<Arc<Board>>) -> Vec<Sink> {
+    let sb = image.superblock().sb;
+    let scan = Scan { reader: Reader::new(image, observer), options, sb: &sb, board };
+    observer.begin("scanning inodes", sb.icount.get(), Unit::Items("inodes"));
+    let groups = (0..present_groups(image)).into_par_iter();
+    let sinks = groups.flat_map_iter(|agno| scan_group(&scan, agno)).collect();
+    observer.end();
+    sinks
+}
+
+fn names_of(image: &Image, options: &ScanOptions, sinks: Vec<Sink>) -> Option<NameTable> {
+    let events = sinks.into_iter().map(|sink| sink.names);
+    options.names.then(|| NameTable::new(&image.superblock().sb, image.geometry(), events, options))
+}
+
+/// Shows progress, and tells nothing twice.
+struct Quiet<'a>(&'a dyn Observer);
+
+impl Observer for Quiet<'_> {
+    fn begin(&self, what: &str, total: u64, unit: Unit) {
+        self.0.begin(what, total, unit);
+    }
+
+    fn advance(&self, units: u64) {
+        self.0.advance(units);
+    }
+
+    fn end(&self) {
+        self.0.end();
+    }
+
+    fn warn(&self, _problem: &Error) {}
 }
 
 /// Groups that the superblock promises, as far as the device can have them: one that does not exist is told, not all.
@@ -78,19 +129,4 @@ fn report(geometry: &Geometry, options: &ScanOptions, sinks: &mut [Sink], maps: 
     }
     report.errors += maps.iter().map(|map| map.errors).sum::<u64>();
     report
-}
-
-impl BlockUsage {
-    fn new(maps: Vec<SpaceMap>, names: Option<NameTable>) -> Self {
-        let mut usage = BlockUsage::default();
-        usage.names = names;
-        for map in maps {
-            let runs = map.cells.into_runs();
-            match map.space {
-                Space::Group(agno) => usage.add_group(agno, runs),
-                Space::Realtime => {}
-            }
-        }
-        usage
-    }
 }

@@ -1,6 +1,9 @@
 //! What the scan of a group comes upon: claims of blocks, and messages, in one order.
 
+use std::sync::Arc;
+
 use super::block_type::BlockType;
+use super::board::Board;
 use super::message::{Message, Space};
 use super::names::NameEvents;
 
@@ -47,6 +50,8 @@ pub(super) struct Sink {
     /// Superblock copies of a version that is not known.
     pub unknown_versions: u32,
     seq: u32,
+    /// Where claims are noted; they are kept when there is none.
+    board: Option<Arc<Board>>,
 }
 
 /// More messages are not kept: who reads a million lines?
@@ -54,8 +59,8 @@ const MOST_MESSAGES: usize = 1 << 20;
 
 impl Sink {
     /// The events of a part of group `agno`.
-    pub fn of_group(agno: u32) -> Self {
-        Sink { agno, ..Sink::default() }
+    pub fn of_group(agno: u32, board: Option<Arc<Board>>) -> Self {
+        Sink { agno, board, ..Sink::default() }
     }
 
     fn next(&mut self) -> u32 {
@@ -65,6 +70,9 @@ impl Sink {
 
     /// Notes that blocks in `space` are used.
     pub fn claim(&mut self, space: Space, claim: Claim) {
+        if let Some(board) = &self.board {
+            return board.claim(space, &claim);
+        }
         let claim = Claim { seq: self.next(), ..claim };
         if space == Space::Group(self.agno) { self.claims.push(claim) } else { self.elsewhere.push((space, claim)) }
     }

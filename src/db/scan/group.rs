@@ -1,8 +1,11 @@
 //! The scan of an allocation group: its headers, its btrees, and with the inode btree its inodes.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::block_type::BlockType;
+use super::board::Board;
 use super::events::{Claim, Sink};
 use super::group_tree::{Found, GroupTree, TreeBlock};
 use super::inode_chunk::ChunkBatch;
@@ -19,12 +22,14 @@ use crate::ondisk::{
 };
 
 /// What all parts of a scan know.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Scan<'a> {
     pub reader: Reader<'a>,
     pub options: &'a ScanOptions,
     /// The superblock in force.
     pub sb: &'a RawSuperblock,
+    /// Where claims are noted; they are kept when there is none.
+    pub board: Option<Arc<Board>>,
 }
 
 impl Scan<'_> {
@@ -56,7 +61,7 @@ pub(super) fn scan_group(scan: &Scan<'_>, agno: u32) -> Vec<Sink> {
         scan,
         agno,
         seqno: agno,
-        sink: Sink::of_group(agno),
+        sink: Sink::of_group(agno, scan.board.clone()),
         parts: Vec::new(),
         counted: Counted::default(),
     };
@@ -113,7 +118,7 @@ impl TreeText {
 impl GroupScan<'_> {
     /// Puts the events so far among the parts.
     fn close(&mut self) {
-        let sink = std::mem::replace(&mut self.sink, Sink::of_group(self.agno));
+        let sink = std::mem::replace(&mut self.sink, Sink::of_group(self.agno, self.scan.board.clone()));
         self.parts.push(Part::Events(sink));
     }
 

@@ -96,7 +96,7 @@ impl ChunkBatch {
 
     /// Scans the inodes; `agno` is the group whose scan it is.
     pub fn scan(&self, scan: &Scan<'_>, agno: u32) -> Sink {
-        let mut sink = Sink::of_group(agno);
+        let mut sink = Sink::of_group(agno, scan.board.clone());
         let mut bytes = Vec::new();
         for chunk in &self.chunks {
             self.scan_chunk(scan, chunk, &mut bytes, &mut sink);

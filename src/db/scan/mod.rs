@@ -4,10 +4,11 @@
 //! |---|---|
 //! | `blockget` | the scan of all groups, on all processors |
 //! | `group`, `group_tree` | a group: its headers and btrees |
-//! | `inode_chunk`, `inode`, `fork`, `special_files` | its inodes |
+//! | `inode_chunk`, `inode`, `fork`, `file_map`, `special_files` | its inodes |
 //! | `directory`, `dir_data`, `dir_index`, `dir_hashes` | the directories among them |
 //! | `events` | what the scan of a part comes upon: claims of blocks, and messages |
-//! | `replay`, `run_map`, `file_map` | the claims of all parts brought together |
+//! | `board`, `page_map` | claims noted as they come, as long as all fit together |
+//! | `replay`, `run_map` | claims brought together in order, when some do not |
 //! | `message`, `report` | what is said, as data |
 //! | `freesp`, `histogram`, `freelist` | free space |
 //! | `frag` | extents of files |
@@ -16,6 +17,7 @@
 
 mod block_type;
 mod blockget;
+mod board;
 mod dir_data;
 mod dir_hashes;
 mod dir_index;
@@ -36,6 +38,7 @@ mod message;
 mod name_table;
 mod names;
 mod options;
+mod page_map;
 mod reader;
 mod replay;
 mod report;
