@@ -53,7 +53,7 @@ fn parts(number: u64, log: u32) -> (u32, u32) {
 /// The last block of `blocks` blocks that lie in groups of the data device.
 fn last_block(geometry: &Geometry, blocks: u64) -> u64 {
     let (last, group) = (blocks.saturating_sub(1), u64::from(geometry.agblocks));
-    (last / group) << geometry.agblklog | last % group
+    ((last / group) << geometry.agblklog) | (last % group)
 }
 
 /// The number, or the last block when that lies behind it.

@@ -34,6 +34,9 @@ pub struct Tally {
     pub blocks: u64,
 }
 
+/// A bucket: lowest and highest length, what is in it, and what is in it and those above.
+type Row = (u64, u64, Tally, Tally);
+
 impl Tally {
     fn add(&mut self, other: Tally) {
         self.extents += other.extents;
@@ -110,8 +113,8 @@ impl Histogram {
         self.total.blocks as f64 / self.total.extents as f64
     }
 
-    /// The buckets that hold extents: lowest and highest length, what is in it, and what is in it and those above.
-    fn rows(&self) -> Vec<(u64, u64, Tally, Tally)> {
+    /// The buckets that hold extents.
+    fn rows(&self) -> Vec<Row> {
         let count = self.buckets.count(self.max);
         let mut above = Tally::default();
         let rows = self.found.iter().rev().map(|(index, tally)| {
@@ -130,7 +133,7 @@ impl Histogram {
     /// Those of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let rows = self.rows();
-        let width = |least: usize, number: &dyn Fn(&(u64, u64, Tally, Tally)) -> u64| {
+        let width = |least: usize, number: &dyn Fn(&Row) -> u64| {
             rows.iter().map(|row| number(row).to_string().len()).max().unwrap_or(0).max(least)
         };
         let (from, to) = (width(7, &|row| row.0), width(7, &|row| row.1));
