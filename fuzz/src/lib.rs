@@ -11,7 +11,7 @@ use xfskit::device::{Device, MemoryDevice, OverlayDevice, PartitionTable, Signat
 use xfskit::forms::{Attributes, Directory, ForkKind, Inode, for_each_parent, read_symlink};
 use xfskit::geometry::{AgNumber, Ino};
 use xfskit::info::{Subject, geometry_text, inspect};
-use xfskit::journal::{LogArea, scan};
+use xfskit::journal::{Checkpoints, LogArea, Records, Step, scan};
 use xfskit::mkfs::devices::{DeviceFacts, DeviceKind, Devices};
 use xfskit::mkfs::layout::Timestamp;
 use xfskit::mkfs::suboptions::Group;
@@ -207,6 +207,11 @@ pub fn journal(mut input: &[u8]) {
     }
     if let Ok(area) = LogArea::new(&device, geometry) {
         drop(scan(&area));
+        let first = u32::try_from(shift / 512).expect("invariant: below the size of a log");
+        for step in Checkpoints::new(&area, Records::new(&area, first, 4096)) {
+            let Step::Checkpoint(checkpoint) = step else { continue };
+            checkpoint.items().for_each(|item| drop(item.decode()));
+        }
     }
 }
 

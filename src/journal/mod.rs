@@ -7,6 +7,8 @@ mod area;
 mod clean;
 mod head;
 mod intents;
+#[cfg(test)]
+mod model;
 mod parse;
 mod record;
 mod scan;

@@ -130,102 +130,20 @@ fn first_torn_record(area: &LogArea<'_>, head: u32, tail: u32) -> Result<Option<
 #[allow(clippy::cast_possible_truncation)] // test logs are small
 mod tests {
     use super::*;
-    use crate::device::{Device, MemoryDevice};
-    use crate::geometry::Geometry;
+    use crate::device::Device;
     use crate::geometry::limits::BASIC_BLOCK;
-    use crate::ondisk::RawSuperblock;
-    use crate::ondisk::log_record::{
-        BBSIZE, CLIENT_LOG, CLIENT_TRANSACTION, CrcReach, HEADER_MAGIC, RawLogRecHeader, UNMOUNT_MAGIC, op, pack,
-        put_op, record_crc,
-    };
+    use crate::journal::model::Ring;
+    use crate::ondisk::log_record::BBSIZE;
     use proptest::prelude::*;
-    use zerocopy::{FromZeros, IntoBytes};
 
-    const UUID: [u8; 16] = [7; 16];
-
-    /// A log on a device of its own, written as the kernel does.
-    struct Ring {
-        device: MemoryDevice,
-        geometry: Geometry,
-        blocks: u32,
-        cycle: u32,
-        at: u32,
-    }
-
-    impl Ring {
-        fn new(fs_blocks: u32, version: u16) -> Ring {
-            let mut sb = RawSuperblock::new_zeroed();
-            sb.versionnum = (4 | if version == 2 { 0x400 } else { 0 }).into();
-            (sb.blocksize, sb.blocklog) = (4096.into(), 12);
-            (sb.agblocks, sb.agcount, sb.dblocks) = (4096.into(), 1.into(), 4096.into());
-            (sb.logblocks, sb.uuid) = (fs_blocks.into(), UUID);
-            let blocks = fs_blocks * 8;
-            let device = MemoryDevice::new(u64::from(blocks * BASIC_BLOCK));
-            Ring { device, geometry: Geometry::assume(&sb), blocks, cycle: 1, at: 0 }
-        }
-
-        fn put(&mut self, block: &[u8]) {
-            self.device.write_at(u64::from(self.at * BASIC_BLOCK), block).expect("the log lies on the device");
-            self.at += 1;
-            if self.at == self.blocks {
-                (self.at, self.cycle) = (0, self.cycle + 1);
-            }
-        }
-
-        /// The bytes of a record of one operation and where it begins; its payload is of `len` bytes at least.
-        fn record(&self, len: usize, tail: Lsn, unmount: bool) -> Vec<u8> {
-            let mut payload = Vec::new();
-            let unmount_body: Vec<u8> = UNMOUNT_MAGIC.to_le_bytes().into_iter().chain([0; 6]).collect();
-            let (client, flags, body) = if unmount {
-                (CLIENT_LOG, op::UNMOUNT_TRANS, unmount_body)
-            } else {
-                (CLIENT_TRANSACTION, 0, vec![0xee; len])
-            };
-            put_op(&mut payload, 1, client, flags, &body).expect("short contents");
-            payload.resize(payload.len().next_multiple_of(BBSIZE), 0);
-            let mut header = RawLogRecHeader::new_zeroed();
-            header.magicno = HEADER_MAGIC.into();
-            header.cycle = self.cycle.into();
-            header.version = self.geometry.log.version.into();
-            header.len = (payload.len() as u32).into();
-            header.lsn = Lsn::new(self.cycle, self.at).0.into();
-            header.tail_lsn = tail.0.into();
-            header.num_logops = 1.into();
-            header.fs_uuid = UUID;
-            header.size = (32 * 1024).into();
-            let mut headers = header.as_bytes().to_vec();
-            pack(&mut headers, &mut payload, self.cycle).expect("one header suffices");
-            // blocks behind the wrap carry the next cycle, which the CRC covers (xlog_split_iclog)
-            let before_wrap = (self.blocks - self.at - 1) as usize;
-            for block in payload.chunks_exact_mut(BBSIZE).skip(before_wrap) {
-                block[..4].copy_from_slice(&(self.cycle + 1).to_be_bytes());
-            }
-            header.cycle_data = RawLogRecHeader::read_from_prefix_of(&headers);
-            header.crc = record_crc(&headers, &payload, CrcReach::Usual).expect("a header").into();
-            [header.as_bytes(), &payload].concat()
-        }
-
-        fn write(&mut self, len: usize, tail: Lsn, unmount: bool) {
-            for block in self.record(len, tail, unmount).chunks_exact(BBSIZE) {
-                self.put(block);
-            }
-        }
-
-        fn scan(&self) -> Result<LogScan> {
-            scan(&LogArea::new(&self.device, &self.geometry)?)
-        }
-    }
-
-    impl RawLogRecHeader {
-        fn read_from_prefix_of(headers: &[u8]) -> [crate::ondisk::Be32; 64] {
-            <RawLogRecHeader as crate::ondisk::OnDisk>::prefix(headers).expect("a header").0.cycle_data
-        }
+    fn found(ring: &Ring) -> Result<LogScan> {
+        scan(&LogArea::new(&ring.device, &ring.geometry)?)
     }
 
     #[test]
     fn a_log_of_zeroes() {
         let ring = Ring::new(1024, 2);
-        assert_eq!(ring.scan().expect("sound").state, LogState::Zeroed);
+        assert_eq!(found(&ring).expect("sound").state, LogState::Zeroed);
     }
 
     #[test]
@@ -233,7 +151,7 @@ mod tests {
         for version in [1, 2] {
             let mut ring = Ring::new(1024, version);
             ring.write(0, Lsn::new(1, 0), true);
-            let found = ring.scan().expect("sound");
+            let found = found(&ring).expect("sound");
             assert_eq!((found.state, found.head, found.tail), (LogState::Clean, 2, 2), "version {version}");
         }
     }
@@ -243,16 +161,16 @@ mod tests {
         let mut ring = Ring::new(1024, 2);
         ring.write(0, Lsn::new(1, 0), true);
         ring.geometry.uuid = [8; 16];
-        assert!(ring.scan().is_err_and(|error| error.to_string().contains("UUID")));
+        assert!(found(&ring).is_err_and(|error| error.to_string().contains("UUID")));
     }
 
     #[test]
     fn a_log_outside_its_device_is_refused() {
         let mut ring = Ring::new(1024, 2);
         ring.geometry.log.blocks = 1025;
-        assert!(ring.scan().is_err());
+        assert!(found(&ring).is_err());
         ring.geometry.log.blocks = 0;
-        assert!(ring.scan().is_err());
+        assert!(found(&ring).is_err());
     }
 
     proptest! {
@@ -272,7 +190,7 @@ mod tests {
             if unmounted {
                 ring.write(0, tail, true);
             }
-            let found = ring.scan().expect("sound");
+            let found = found(&ring).expect("sound");
             let state = if unmounted { LogState::Clean } else { LogState::Dirty };
             prop_assert_eq!((found.state, found.head), (state, ring.at));
             prop_assert_eq!(found.tail, if unmounted { ring.at } else { tail.block() });
@@ -299,7 +217,7 @@ mod tests {
             let block = (torn_at.0 + damaged) % ring.blocks;
             let offset = u64::from(block * BASIC_BLOCK) + 100;
             ring.device.write_at(offset, &[0x55; 8]).expect("on the device");
-            let found = ring.scan().expect("sound");
+            let found = found(&ring).expect("sound");
             let head = ring.at;
             prop_assert_eq!(found.torn, Some(TornWrite { block: torn_at.0, head }));
             prop_assert_eq!((found.state, found.head, found.tail), (LogState::Dirty, torn_at.0, start.block()));
@@ -321,7 +239,7 @@ mod tests {
             let tail = Lsn::new(ring.cycle, ring.at);
             ring.write(8 * BBSIZE, tail, false);
             ring.device.write_at(offset, &old).expect("on the device");
-            prop_assert_eq!(ring.scan().expect("sound").head, before);
+            prop_assert_eq!(found(&ring).expect("sound").head, before);
         }
 
         /// Any bytes give an answer or an error, never a panic.
@@ -341,7 +259,7 @@ mod tests {
                 record[garbage] = next() as u8;
                 ring.put(&record[..BBSIZE]);
             }
-            let _ = ring.scan();
+            let _ = found(&ring);
         }
     }
 }

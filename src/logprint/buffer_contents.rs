@@ -145,9 +145,16 @@ fn logged_fields(item: &BufferItem<'_>, offset: usize, table: &[Field]) -> Field
     fields
 }
 
-/// A field of a structure at `offset`, if the item has it.
+/// A field of a structure at `offset`, if the item has it; of an array, the elements that it has.
 fn logged_value(item: &BufferItem<'_>, offset: usize, field: &Field) -> Option<Value> {
-    item.bytes_at(offset + field.offset, field.size).map(|bytes| value_of(field, bytes))
+    let start = offset + field.offset;
+    let FieldKind::Array { size, count } = field.kind else {
+        return item.bytes_at(start, field.size).map(|bytes| value_of(field, bytes));
+    };
+    let element = |index: usize| item.bytes_at(start + index * size, size).map(number);
+    let first = (0..count).find(|index| element(*index).is_some())?;
+    let elements = (first..count).map_while(element).collect();
+    Some(if first == 0 { Value::List(elements) } else { Value::Slice(first, elements) })
 }
 
 /// The fields of a structure of which all bytes are there.
@@ -173,14 +180,21 @@ fn is_of_interest(field: &Field) -> bool {
 fn value_of(field: &Field, bytes: &[u8]) -> Value {
     match field.kind {
         FieldKind::Int(_) if field.name.starts_with("magic") => Value::Hex(big_endian(bytes)),
-        FieldKind::Int(_) => Value::Number(big_endian(bytes)),
+        FieldKind::Int(_) => number(bytes),
         FieldKind::Bytes(16) => bytes.first_chunk().map_or(Value::Null, |uuid| Value::Uuid(*uuid)),
-        FieldKind::Bytes(_) => Value::Name(bytes.to_vec()),
-        FieldKind::Array { size, .. } => {
-            Value::List(bytes.chunks_exact(size.max(1)).map(|part| Value::Number(big_endian(part))).collect())
+        FieldKind::Bytes(_) => {
+            let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            Value::Name(bytes[..len].to_vec())
         }
+        FieldKind::Array { size, .. } => Value::List(bytes.chunks_exact(size.max(1)).map(number).collect()),
         FieldKind::Struct(inner) => Value::Group(all_fields(bytes, inner)),
     }
+}
+
+/// An integer; with all bits set, it is the address of nothing.
+fn number(bytes: &[u8]) -> Value {
+    let is_null = bytes.len() >= size_of::<u32>() && bytes.iter().all(|byte| *byte == 0xff);
+    if is_null { Value::Null } else { Value::Number(big_endian(bytes)) }
 }
 
 fn big_endian(bytes: &[u8]) -> u64 {

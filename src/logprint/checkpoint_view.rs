@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::entry::{Entry, Value};
+use super::entry::{Entry, Fields, Value};
 use super::header::Journal;
 use super::item_fields::item_entry;
 use super::output::Output;
@@ -91,7 +91,6 @@ fn entry(
         ("lsn", Value::Lsn(checkpoint.lsn)),
         ("commit", checkpoint.commit_lsn.map_or(Value::Null, Value::Lsn)),
         ("records", Value::from(checkpoint.records)),
-        ("items", Value::from(checkpoint.items().len())),
         ("regions", Value::from(checkpoint.regions())),
         ("bytes", Value::from(checkpoint.log_bytes())),
     ];
@@ -101,8 +100,10 @@ fn entry(
     if checkpoint.damaged {
         fields.push(("damaged", Value::Bool(true)));
     }
-    let named = number.map(|number| ("number", Value::from(number)));
-    let entry = Entry::new(kind, heading, fields).named(named.into_iter().collect());
+    let count = checkpoint.items().len();
+    let mut named: Fields = number.map(|number| ("number", Value::from(number))).into_iter().collect();
+    named.push(("item_count", Value::from(count)));
+    let entry = Entry::new(kind, format!("{heading} {count} items"), fields).named(named);
     if request.headers_only {
         return entry;
     }

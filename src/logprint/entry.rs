@@ -45,6 +45,8 @@ pub enum Value {
     Bytes(Vec<u8>),
     /// Values of the same kind.
     List(Vec<Value>),
+    /// Some values of an array: the index of the first, and the values.
+    Slice(usize, Vec<Value>),
     /// Fields of its own.
     Group(Fields),
 }

@@ -46,6 +46,12 @@ impl Serialize for Value {
             Value::Name(bytes) => serializer.collect_str(&bytes.escape_ascii()),
             Value::Bytes(bytes) => serializer.collect_str(&Hex(bytes)),
             Value::List(values) => serializer.collect_seq(values),
+            Value::Slice(first, values) => {
+                let mut map = serializer.serialize_map(Some(2))?;
+                map.serialize_entry("first", first)?;
+                map.serialize_entry("values", values)?;
+                map.end()
+            }
             Value::Group(fields) => serialize_fields(fields, serializer),
         }
     }

@@ -25,7 +25,7 @@ pub struct Outcome {
 impl Outcome {
     /// Counts a fault in `part`. Where the log is old, records are overwritten in part, and that is no fault.
     pub(super) fn count(&mut self, part: Part, request: &Request) {
-        if matches!(part, Part::Active | Part::Unknown) {
+        if matches!(part, Part::Active | Part::Stale | Part::Unknown) {
             self.faults += 1;
             self.stopped |= request.stop;
         }

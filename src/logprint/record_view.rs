@@ -1,5 +1,6 @@
 //! Record by record: the whole log, in the order in which it was written.
 
+use std::borrow::Cow;
 use std::io;
 
 use super::entry::{Entry, Fields, Value};
@@ -35,6 +36,10 @@ pub(super) fn show(
                     gap_entry(&gap, part)
                 }
                 Piece::Record(record) => {
+                    let part = if part == Part::Active && is_stale(journal, &record) { Part::Stale } else { part };
+                    if part == Part::Stale {
+                        outcome.count(part, request);
+                    }
                     let entry = reader.record(&record, part);
                     (0..std::mem::take(&mut reader.faults)).for_each(|_| outcome.count(part, request));
                     entry
@@ -47,6 +52,16 @@ pub(super) fn show(
         }
     }
     Ok(())
+}
+
+/// Whether a record between tail and head was written in an earlier cycle than its neighbours.
+fn is_stale(journal: &Journal<'_>, record: &JournalRecord) -> bool {
+    journal.found().is_some_and(|found| {
+        let newest = found.last_record;
+        // what lies behind the last record was written in the cycle before
+        let cycle = newest.cycle().wrapping_sub(u32::from(record.block > newest.block()));
+        record.lsn().cycle() != cycle
+    })
 }
 
 /// Makes entries of records.
@@ -91,48 +106,62 @@ impl Reader<'_> {
 
     fn op(&mut self, record: &JournalRecord, index: usize, op: &LogOp<'_>) -> Entry {
         let tid = op.header.tid.get();
-        let mut fields = vec![
-            ("tid", Value::Hex(u64::from(tid))),
-            ("len", Value::from(op.header.len.get())),
-            ("client", client_word(op.header.clientid)),
-            ("flags", Value::Words(flag_words(op.header.flags))),
-        ];
         let mut children = Vec::new();
-        match self.assembler.feed(record, op) {
-            Ok(meaning) => self.meaning(tid, &meaning, &mut fields, &mut children),
-            Err(fault) => children.push(self.fault(&fault)),
+        let (heading, named) = match self.assembler.feed(record, op) {
+            Ok(meaning) => self.meaning(tid, &meaning, &mut children),
+            Err(fault) => {
+                children.push(self.fault(&fault));
+                ("?".into(), vec![("is", Value::Null)])
+            }
+        };
+        let mut fields = vec![("tid", Value::Hex(u64::from(tid))), ("len", Value::from(op.header.len.get()))];
+        if op.header.clientid != CLIENT_TRANSACTION {
+            fields.push(("client", client_word(op.header.clientid)));
         }
-        let named = vec![("index", Value::from(index))];
-        let entry = Entry::new("operation", format!("op {index}:"), fields).named(named);
+        if op.header.flags != 0 {
+            fields.push(("flags", Value::Words(flag_words(op.header.flags))));
+        }
+        let named = [("index", Value::from(index))].into_iter().chain(named).collect();
+        let entry = Entry::new("operation", format!("op {index}: {heading}"), fields).named(named);
         if children.is_empty() { entry } else { entry.with("contents", children) }
     }
 
-    fn meaning(&self, tid: u32, meaning: &OpMeaning, fields: &mut Fields, children: &mut Vec<Entry>) {
-        let (word, item) = match meaning {
-            OpMeaning::Start => ("start", None),
-            OpMeaning::Header => ("transaction header", None),
-            OpMeaning::Region { item, completes, .. } => ("region", Some((*item, *completes))),
-            OpMeaning::Empty => ("nothing", None),
-            OpMeaning::Commit(_) => ("commit", None),
-            OpMeaning::Unmount => ("unmount", None),
-            OpMeaning::Orphan => ("of a transaction that began before", None),
-        };
-        fields.push(("is", Value::Word(word)));
-        if let OpMeaning::Region { region, .. } = meaning {
-            fields.push(("region", Value::from(*region + 1)));
-        }
+    /// What an operation is, in words and as fields; an item that it completes is put into `children`.
+    fn meaning(&self, tid: u32, meaning: &OpMeaning, children: &mut Vec<Entry>) -> (Cow<'static, str>, Fields) {
         let open = self.assembler.open(tid);
-        if let (OpMeaning::Header, Some(header)) = (meaning, open.and_then(|open| open.header)) {
-            fields.push(("type", Value::from(header.kind)));
-            fields.push(("regions", Value::from(header.num_items)));
-        }
-        if let Some((item, completes)) = item.and_then(|(item, completes)| Some((open?.item(item)?, completes))) {
-            fields.push(("of", Value::from(item.regions_announced())));
-            fields.push(("item", item.kind().map_or(Value::Null, |kind| Value::Word(kind.name()))));
-            if completes {
-                children.push(item_entry(item, self.journal.geometry(), self.request.detail));
+        let word = match meaning {
+            OpMeaning::Start => "start",
+            OpMeaning::Header => {
+                let header = open.and_then(|open| open.header).unwrap_or_default();
+                let heading = format!("transaction header, type {}, {} regions", header.kind, header.num_items);
+                let fields = vec![
+                    ("is", Value::Word("header")),
+                    ("type", Value::from(header.kind)),
+                    ("region_count", Value::from(header.num_items)),
+                ];
+                return (heading.into(), fields);
             }
-        }
+            OpMeaning::Region { item, region, completes, .. } => {
+                let Some(item) = open.and_then(|open| open.item(*item)) else { return ("region".into(), Vec::new()) };
+                if *completes {
+                    children.push(item_entry(item, self.journal.geometry(), self.request.detail));
+                }
+                let (region, of) = (region + 1, item.regions_announced());
+                let name = item.kind().map_or("?", |kind| kind.name());
+                let fields = vec![
+                    ("is", Value::Word("region")),
+                    ("item", Value::Word(name)),
+                    ("region", Value::from(region)),
+                    ("region_count", Value::from(of)),
+                ];
+                return (format!("{name}, region {region} of {of}").into(), fields);
+            }
+            OpMeaning::Empty => "nothing",
+            OpMeaning::Commit(_) => "commit",
+            OpMeaning::Unmount => "unmount",
+            OpMeaning::Orphan => "of a transaction that began before",
+        };
+        (word.into(), vec![("is", Value::Word(word))])
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::item_fields::buffer_word;
 use crate::geometry::Lsn;
 use crate::journal::{BufferItem, Checkpoint, Intent, IntentEvent, Intents, ItemBody, JournalRecord, LogItem};
 use crate::ondisk::LittleEndian;
@@ -82,7 +83,8 @@ pub(super) struct Summary {
     pub(super) checkpoint_bytes: u64,
     pub(super) uncommitted: u64,
     pub(super) by_type: BTreeMap<u16, Tally>,
-    pub(super) by_buffer: BTreeMap<Option<BufType>, Tally>,
+    /// Buffers by what they hold.
+    pub(super) by_buffer: BTreeMap<&'static str, Tally>,
     /// Intents of pairs within a checkpoint, by their type, with their done items.
     pub(super) pairs: BTreeMap<u16, Tally>,
     /// Intents that were logged anew to move them forward in the log, with the done items of their predecessors.
@@ -171,7 +173,8 @@ impl Summary {
 
     fn buffer(&mut self, item: LogItem<'_>, buffer: &BufferItem<'_>, cancelled: &mut Vec<BufferKey>) {
         let kind = buffer.format.kind;
-        self.by_buffer.entry(kind).or_default().add(item);
+        let word = if buffer.is_cancel() { "cancelled" } else { buffer_word(kind) };
+        self.by_buffer.entry(word).or_default().add(item);
         let key = (buffer.format.blkno, u32::from(buffer.format.len));
         self.buffers.add(item, self.seen_buffers.insert(key));
         if buffer.is_cancel() {

@@ -94,9 +94,8 @@ fn by_type(sums: &Summary) -> Entry {
 }
 
 fn by_buffer(sums: &Summary) -> Entry {
-    let rows = sums.by_buffer.iter().map(|(kind, tally)| {
-        let word = buffer_word(*kind);
-        Entry::new("buffers", word, tally_fields(tally)).named(vec![("holds", Value::Word(word))])
+    let rows = sums.by_buffer.iter().map(|(word, tally)| {
+        Entry::new("buffers", *word, tally_fields(tally)).named(vec![("holds", Value::Word(word))])
     });
     Entry::new("buffers", "buffers by what they hold:", Vec::new()).with("kinds", rows.collect())
 }

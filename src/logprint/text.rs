@@ -32,11 +32,28 @@ impl Display for Value {
             Value::Name(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
             Value::Bytes(bytes) => write!(f, "{} bytes", bytes.len()),
             Value::List(values) if values.is_empty() => f.write_str("-"),
-            Value::List(values) => separated(f, values.iter(), ", "),
+            Value::List(values) => separated(f, values.chunk_by(|one, next| one == next).map(Run), ", "),
+            Value::Slice(first, values) => {
+                write!(f, "[{first}] ")?;
+                separated(f, values.chunk_by(|one, next| one == next).map(Run), ", ")
+            }
             Value::Group(fields) => {
                 let fields = fields.iter().map(|(name, value)| Named(name, value));
                 separated(f, fields, " ")
             }
+        }
+    }
+}
+
+/// Values that are equal, one after the other.
+struct Run<'a>(&'a [Value]);
+
+impl Display for Run<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => Ok(()),
+            [one] => one.fmt(f),
+            [first, ..] => write!(f, "{first} ({} times)", self.0.len()),
         }
     }
 }
@@ -75,7 +92,7 @@ fn write_at(out: &mut dyn Write, entry: &Entry, indent: usize, line: &mut String
     entry.children.1.iter().try_for_each(|child| write_at(out, child, indent + STEP, line))
 }
 
-/// Writes heading and fields, in as many lines as they need.
+/// Writes heading and fields, in as many lines as they need: a line breaks before a field, or between values of a list.
 fn write_line(out: &mut dyn Write, heading: &str, fields: &Fields, indent: usize, line: &mut String) -> io::Result<()> {
     use fmt::Write as _;
     line.clear();
@@ -87,15 +104,28 @@ fn write_line(out: &mut dyn Write, heading: &str, fields: &Fields, indent: usize
         let before = line.len();
         // what is written to a String cannot fail
         let _ = write!(line, "  {name} {value}");
-        if line.len() - begin > WIDTH && before - begin > indent + 2 * STEP {
-            line.insert_str(before, "\n");
+        if line.len() - begin <= WIDTH {
+            continue;
+        }
+        let margin = " ".repeat(indent + 2 * STEP);
+        if before - begin > margin.len() {
+            line.replace_range(before..before + 2, &format!("\n{margin}"));
             begin = before + 1;
-            let extra = indent + 2 * STEP - 2;
-            line.insert_str(begin, &" ".repeat(extra));
+        }
+        while let Some(at) = (line.len() - begin > WIDTH).then(|| last_break(&line[begin..])).flatten() {
+            line.replace_range(begin + at..begin + at + 1, &format!("\n{margin}"));
+            begin += at + 1;
         }
     }
     line.push('\n');
     out.write_all(line.as_bytes())
+}
+
+/// The last place within the width at which a list can be broken; else the first.
+fn last_break(line: &str) -> Option<usize> {
+    let mut places = line.match_indices(", ").map(|(at, _)| at + 1);
+    let first = places.next()?;
+    Some(places.take_while(|at| *at <= WIDTH).last().unwrap_or(first))
 }
 
 /// Writes bytes in rows of sixteen, with what is printable beside them.

@@ -11,6 +11,8 @@ pub(super) enum Part {
     Old,
     /// Between tail and head: what a replay would see.
     Active,
+    /// There, too, but written in an earlier cycle: what should be in its place never reached the disk.
+    Stale,
     /// Behind the head, where a torn write ends the log.
     Void,
     /// The log has no head and no tail.
@@ -22,6 +24,7 @@ impl Part {
         match self {
             Part::Old => "old",
             Part::Active => "active",
+            Part::Stale => "stale",
             Part::Void => "void",
             Part::Unknown => "unknown",
         }

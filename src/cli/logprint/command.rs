@@ -53,6 +53,7 @@ pub fn command() -> Command {
                 .help("Copy the log to a file, which must not exist, and show nothing"),
         )
         .group(ArgGroup::new("view").args(views).multiple(false))
+        .group(ArgGroup::new("walks").args(["transactions", "intents", "summary"]))
         .arg(letter("buffers", 'b').help("Show what buffers hold, by fields"))
         .arg(letter("inodes", 'i').help("Show inodes by fields, and their forks"))
         .arg(letter("quotas", 'q').help("Show dquots by fields"))
@@ -68,7 +69,11 @@ pub fn command() -> Command {
                 .overrides_with("start")
                 .help("Begin at this block of 512 bytes of the log"),
         )
-        .arg(flag("all").help("With -t, --intents and --summary: begin at the oldest record, not at the tail"))
+        .arg(
+            flag("all")
+                .requires("walks")
+                .help("With -t, --intents and --summary: begin at the oldest record, not at the tail"),
+        )
         .arg(
             letter("exit-on-error", 'e')
                 .overrides_with("continue")

@@ -20,10 +20,14 @@ mod body;
 mod buffer_item;
 mod checkpoint;
 mod checkpoints;
+#[cfg(test)]
+mod decode_tests;
 mod inode_item;
 mod item;
 mod order;
 mod records;
+#[cfg(test)]
+mod tests;
 
 pub use assembler::{Assembler, Fault, OpMeaning};
 pub use attribute_item::AttributeItem;
