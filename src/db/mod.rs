@@ -1,6 +1,6 @@
 //! Looking into a filesystem as xfs_db does: commands, field tables, navigation, print.
 //!
-//! A [`Session`] is an opened image and where in it one looks. [`interpret`] runs one line of words on it: a row of the
+//! A [`Session`] is an opened image and where in it one looks. [`interpret()`] runs one line of words on it: a row of the
 //! command table ([`command::find`]) that moves the session and gives an [`Answer`], which can be written as text (the
 //! bytes that xfs_db 7.2 prints) or as JSON. What a block holds is told by the tables of [`types`], which the engine in
 //! [`field`] reads, prints, follows and sets.
