@@ -160,9 +160,11 @@ impl Session {
         };
         let object = Object { bytes: position.bytes(), geometry: self.geometry(), crc: position.crc };
         let bytes = format.size(&object, 0, 0).div_ceil(8);
-        let basic_blocks = u64::try_from(bytes).unwrap_or(u64::MAX).div_ceil(BASIC_BLOCK);
-        let mut position = self.read(ty, device, daddr, basic_blocks)?;
-        position.offset = offset;
+        let basic_blocks = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX).div_ceil(BASIC_BLOCK);
+        // at the place of an inode or a record the object lies behind others, and may end behind what is said to be looked at
+        let mut position = self.read(ty, device, daddr, basic_blocks(offset.saturating_add(bytes)))?;
+        (position.offset, position.basic_blocks) = (offset, basic_blocks(bytes));
+        position.len = basic_blocks(bytes).saturating_mul(BASIC_BLOCK).try_into().unwrap_or(usize::MAX);
         self.show(position);
         Ok(())
     }
