@@ -39,13 +39,13 @@ impl CRandom {
         }
         let mut random = CRandom { last, at: SHORT };
         for _ in 0..WARM_UP {
-            random.next();
+            random.draw();
         }
         random
     }
 
     /// The next number, of 31 bits.
-    pub fn next(&mut self) -> u32 {
+    pub fn draw(&mut self) -> u32 {
         let sum = self.last[self.at].wrapping_add(self.last[(self.at + LONG - SHORT) % LONG]);
         self.last[self.at] = sum;
         self.at = (self.at + 1) % LONG;
@@ -65,10 +65,10 @@ mod tests {
     #[test]
     fn the_numbers_of_the_c_library() {
         let mut random = CRandom::default();
-        assert_eq!([(); 4].map(|()| random.next()), [1_804_289_383, 846_930_886, 1_681_692_777, 1_714_636_915]);
+        assert_eq!([(); 4].map(|()| random.draw()), [1_804_289_383, 846_930_886, 1_681_692_777, 1_714_636_915]);
         let mut random = CRandom::seeded(42);
-        assert_eq!([(); 2].map(|()| random.next()), [71_876_166, 708_592_740]);
+        assert_eq!([(); 2].map(|()| random.draw()), [71_876_166, 708_592_740]);
         let mut random = CRandom::seeded(u32::MAX);
-        assert_ne!(random.next(), random.next());
+        assert_ne!(random.draw(), random.draw());
     }
 }

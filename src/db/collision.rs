@@ -27,7 +27,7 @@ pub fn other_name(name: &[u8], hash: NameHash, random: &mut CRandom) -> Vec<u8> 
     for _ in 0..TRIES {
         let mut other = Vec::with_capacity(name.len());
         for _ in 0..free {
-            let index = usize::try_from(random.next()).unwrap_or(0) % ALPHABET.len();
+            let index = usize::try_from(random.draw()).unwrap_or(0) % ALPHABET.len();
             other.push(ALPHABET[index]);
         }
         let rest = hash.hash(&other).rotate_left(3) ^ wanted;

@@ -139,7 +139,7 @@ fn entry_line(session: &Session, entry: &DirEntry<'_>, behind: bool) -> Listed {
     let own = entry_len(len, session.geometry().features.has_ftype());
     let own = u64::try_from(own).unwrap_or(0);
     let unit = u64::try_from(DATA_ALIGN).unwrap_or(1);
-    let cookie = |offset: u64| offset / unit & u64::from(u32::MAX);
+    let cookie = |offset: u64| (offset / unit) & u64::from(u32::MAX);
     let shown = cookie(if behind { entry.offset.saturating_add(own) } else { entry.offset });
     let hash = directory_hash(session).hash(entry.name);
     let kind = type_word(entry.ftype);

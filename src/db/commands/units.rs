@@ -96,7 +96,9 @@ impl Unit {
     pub(super) fn narrow(self, value: u64) -> u64 {
         match self {
             AgBlock | AgIno | AgNumber | BitmapWord | RgBlock | RgNumber => u64::from(value as u32),
-            DaddrOffset | BlockOffset | InoIndex | InoOffset | SummaryLog | SummaryInfo => value as i32 as i64 as u64,
+            DaddrOffset | BlockOffset | InoIndex | InoOffset | SummaryLog | SummaryInfo => {
+                i64::from(value as i32) as u64
+            }
             _ => value,
         }
     }
@@ -274,4 +276,41 @@ impl Units<'_> {
 fn split(value: u64, bits: u32) -> (u64, u64) {
     let low = 1_u64.checked_shl(bits).map_or(u64::MAX, |bit| bit - 1);
     (u64::from(value.checked_shr(bits).unwrap_or(0) as u32), value & low)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::geometry::samples::{damaged_superblock, superblock};
+
+    fn units(geometry: &Geometry) -> Units<'_> {
+        Units { geometry, bitmap_blocks: 3, summary_log: Some(2), summary_info: Some(1) }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_given_comes_back(name in prop_oneof![Just("default"), Just("realtime"), Just("groups")], at in 0_u64..900) {
+            let geometry = Geometry::assume(&superblock(name));
+            let units = units(&geometry);
+            for unit in [Byte, Daddr, FsBlock, Ino, AgBlock, AgIno, RtBlock, RtExtent, BitmapWord] {
+                let bytes = units.bytes(unit, at).expect("a unit with bytes");
+                prop_assert_eq!(units.in_unit(unit, bytes).expect("a unit to convert to"), at, "{:?}", unit);
+            }
+        }
+
+        #[test]
+        fn no_number_makes_it_panic(sb in damaged_superblock(), value: u64) {
+            let geometry = Geometry::assume(&sb);
+            let units = units(&geometry);
+            for row in DATA.iter().chain(REALTIME) {
+                if let Ok(bytes) = units.bytes(row.unit, row.unit.narrow(value)) {
+                    for wanted in DATA.iter().chain(REALTIME) {
+                        let _ = units.in_unit(wanted.unit, bytes);
+                    }
+                }
+            }
+        }
+    }
 }
