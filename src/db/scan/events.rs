@@ -73,8 +73,22 @@ impl Sink {
         if let Some(board) = &self.board {
             return board.claim(space, &claim);
         }
+        self.keep(space, claim);
+    }
+
+    /// Notes a claim of blocks that others have to be claimed before: it is kept in any case.
+    pub fn keep(&mut self, space: Space, claim: Claim) {
         let claim = Claim { seq: self.next(), ..claim };
         if space == Space::Group(self.agno) { self.claims.push(claim) } else { self.elsewhere.push((space, claim)) }
+    }
+
+    /// Notes the claims that were kept, now that all others are noted.
+    pub fn settle(&mut self) {
+        let Some(board) = self.board.take() else { return };
+        let own = std::mem::take(&mut self.claims).into_iter().map(|claim| (Space::Group(self.agno), claim));
+        for (space, claim) in own.chain(std::mem::take(&mut self.elsewhere)) {
+            board.claim(space, &claim);
+        }
     }
 
     /// Notes that a structure of group `agno` takes `len` blocks from `start` on; block `by` names them.

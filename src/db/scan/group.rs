@@ -75,7 +75,10 @@ pub(super) fn scan_group(scan: &Scan<'_>, agno: u32) -> Vec<Sink> {
             sink
         }
     });
-    parts.collect()
+    let mut sinks: Vec<Sink> = parts.collect();
+    // the btree of free inodes comes before the inodes, which it is held against
+    sinks.iter_mut().for_each(Sink::settle);
+    sinks
 }
 
 struct GroupScan<'a> {
@@ -419,7 +422,7 @@ impl GroupScan<'_> {
                     expect: BlockType::Inode,
                     ..Claim::of(BlockType::Inode)
                 };
-                self.sink.claim(Space::Group(self.seqno), claim);
+                self.sink.keep(Space::Group(self.seqno), claim);
             }
         }
     }
