@@ -44,7 +44,7 @@ help:
 	@echo 'test            all tests, the long ones in a fixed share; test-full: in full length'
 	@echo 'check           formatting, lints and documentation'
 	@echo 'oracle          install mkfs.xfs, xfs_repair and a guest kernel, and run the tests against them'
-	@echo 'bench           the speed of mkfs against mkfs.xfs'
+	@echo 'bench           the speed of mkfs against mkfs.xfs, and of metadump and mdrestore on IMAGES, if there are any'
 	@echo 'fuzz            fuzz each target for a minute (SECONDS=60)'
 	@echo 'man             man pages and completions, in $(DIST)'
 	@echo 'install         tools, man pages and completions, below PREFIX=$(PREFIX) (and DESTDIR)'
@@ -82,6 +82,7 @@ oracle:
 
 bench: build
 	benches/mkfs $(BUILT)/xfskit-mkfs
+	$(if $(IMAGES),benches/metadump $(BUILT)/xfskit-metadump $(BUILT)/xfskit-mdrestore $(IMAGES))
 
 SECONDS ?= 60
 fuzz:
