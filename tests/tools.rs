@@ -35,7 +35,7 @@ const METADUMP: Tool = Tool {
     binary: env!("CARGO_BIN_EXE_xfskit-metadump"),
     name: "xfskit-metadump",
     usage_error: 2,
-    reading: &["-o", "--zstd"],
+    reading: &["-a", "-o", "--zstd"],
 };
 
 const MDRESTORE: Tool =
