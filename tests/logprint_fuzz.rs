@@ -1,6 +1,8 @@
 //! Journals of kernels with random changes, half of them with the CRCs of their records made right again: every view goes through
 //! them to the end, soon and in little memory. A fixed, seeded share, or 20,000 with `XFSKIT_FULL=1`.
 
+#![allow(clippy::cast_possible_truncation)] // small numbers
+
 mod journals;
 
 use std::io::Write;

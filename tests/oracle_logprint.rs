@@ -52,8 +52,7 @@ fn theirs(reference: &Reference, arguments: &[&str], file: &Path) -> Contents {
             let plain = name.trim_end_matches("_RT");
             if plain.ends_with('I') {
                 pending.push((name.to_owned(), id));
-            } else if plain.ends_with('D') {
-                let stem = &plain[..plain.len() - 1];
+            } else if let Some(stem) = plain.strip_suffix('D') {
                 let intent = name.replacen(plain, &format!("{stem}I"), 1);
                 if let Some(at) = pending.iter().position(|found| *found == (intent.clone(), id.clone())) {
                     pending.remove(at);

@@ -161,8 +161,11 @@ fn reseal_records(ring: &Ring) {
     }
 }
 
+/// Flags and contents of an operation.
+type Op<'a> = (u8, &'a [u8]);
+
 /// A log with these operations of transaction 9 in one record.
-fn with_ops(ops: &[(u8, &[u8])]) -> Ring {
+fn with_ops(ops: &[Op<'_>]) -> Ring {
     let mut ring = Ring::new(100, 2);
     let tail = ring.next_lsn();
     for (flags, contents) in ops {
@@ -212,7 +215,7 @@ fn headers_and_regions_in_pieces() {
 fn what_makes_no_sense_is_a_fault() {
     let start = (op::START_TRANS, &[][..]);
     let commit = (op::COMMIT_TRANS, &[][..]);
-    let cases: &[(&[(u8, &[u8])], &[&str])] = &[
+    let cases: &[(&[Op], &[&str])] = &[
         (&[start, (0, HEADER), (0, ITEM), commit], &["1 items"]),
         (&[start, (0, HEADER), (0, ITEM)], &["1 items, never committed"]),
         // the beginning was before the tail
