@@ -35,7 +35,7 @@ const METADUMP: Tool = Tool {
     binary: env!("CARGO_BIN_EXE_xfskit-metadump"),
     name: "xfskit-metadump",
     usage_error: 2,
-    reading: &["-a", "-o", "--zstd"],
+    reading: &["-a", "-o", "-v2", "--zstd"],
 };
 
 const MDRESTORE: Tool =
