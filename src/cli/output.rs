@@ -57,6 +57,12 @@ pub fn message(error: &anyhow::Error) -> String {
     text
 }
 
+/// The end of a tool whose command line asks for help or the version, or is wrong: what clap prints, and its exit code.
+pub fn not_parsed(error: &clap::Error) -> ExitCode {
+    let code = u8::try_from(error.exit_code()).unwrap_or(2);
+    if error.print().is_ok() { ExitCode::from(code) } else { ExitCode::FAILURE }
+}
+
 /// Writes a line to the standard error; where nobody reads that, nothing can be done.
 pub fn complain(tool: &str, text: &str) {
     let _ = writeln!(io::stderr().lock(), "{tool}: {text}");

@@ -13,20 +13,13 @@ use std::process::ExitCode;
 
 pub use command::command;
 
-use super::output::finish;
+use super::output::{finish, not_parsed};
 
 /// Runs the tool on the process's arguments.
 pub fn main() -> ExitCode {
     let request = match command().try_get_matches() {
         Ok(matches) => command::Request::from_matches(&matches),
-        Err(error) => {
-            // help and version are errors of this kind, too, with another code
-            let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            return match error.print() {
-                Ok(()) => ExitCode::from(code),
-                Err(_) => ExitCode::FAILURE,
-            };
-        }
+        Err(error) => return not_parsed(&error),
     };
     finish(run::NAME, run::run(&request))
 }

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 
-use crate::cli::output::finish;
+use crate::cli::output::{finish, not_parsed};
 
 pub use command::command;
 use context::Context;
@@ -29,11 +29,7 @@ const TOOL: &str = "xfskit-files";
 pub fn main() -> ExitCode {
     match command().try_get_matches() {
         Ok(matches) => finish(TOOL, run(&matches)),
-        Err(error) => {
-            // help and version are errors of this kind, too, with another code
-            let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            if error.print().is_ok() { ExitCode::from(code) } else { ExitCode::FAILURE }
-        }
+        Err(error) => not_parsed(&error),
     }
 }
 

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 pub use command::command;
 
-use super::output::finish;
+use super::output::{finish, not_parsed};
 
 /// Name of the tool.
 const TOOL: &str = "xfskit-logprint";
@@ -18,14 +18,7 @@ const TOOL: &str = "xfskit-logprint";
 pub fn main() -> ExitCode {
     let arguments = match command().try_get_matches() {
         Ok(matches) => command::Arguments::from_matches(&matches),
-        Err(error) => {
-            // help is an error of this kind, too, with another code
-            let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            return match error.print() {
-                Ok(()) => ExitCode::from(code),
-                Err(_) => ExitCode::FAILURE,
-            };
-        }
+        Err(error) => return not_parsed(&error),
     };
     finish(TOOL, run::run(&arguments))
 }

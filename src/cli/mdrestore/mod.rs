@@ -7,7 +7,7 @@ mod run;
 
 use std::process::ExitCode;
 
-use super::output::finish;
+use super::output::{finish, not_parsed};
 
 pub use command::command;
 
@@ -18,10 +18,6 @@ const TOOL: &str = "xfskit-mdrestore";
 pub fn main() -> ExitCode {
     match command().try_get_matches() {
         Ok(matches) => finish(TOOL, run::run(&command::Request::from_matches(&matches))),
-        Err(error) => {
-            // help and version are errors of this kind, too, with another code
-            let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            if error.print().is_ok() { ExitCode::from(code) } else { ExitCode::FAILURE }
-        }
+        Err(error) => not_parsed(&error),
     }
 }

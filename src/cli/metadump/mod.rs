@@ -7,7 +7,7 @@ mod run;
 
 use std::process::ExitCode;
 
-use super::output::complain;
+use super::output::{complain, not_parsed};
 
 pub use command::command;
 
@@ -18,11 +18,7 @@ const TOOL: &str = "xfskit-metadump";
 pub fn main() -> ExitCode {
     let request = match command().try_get_matches() {
         Ok(matches) => command::Request::from_matches(&matches),
-        Err(error) => {
-            // help and version are errors of this kind, too, with another code
-            let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            return if error.print().is_ok() { ExitCode::from(code) } else { ExitCode::FAILURE };
-        }
+        Err(error) => return not_parsed(&error),
     };
     match run::run(&request) {
         Ok(()) => ExitCode::SUCCESS,
