@@ -27,6 +27,14 @@ pub enum Error {
     /// The caller asked for something impossible or contradictory.
     #[error("{0}")]
     Usage(String),
+    /// What is to be put into an image cannot be read, or cannot be in one.
+    #[error("{path}: {problem}")]
+    Source {
+        /// The file, folder, or member of an archive, fit to be shown.
+        path: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// An invariant of the program does not hold; this is a defect of xfskit.
     #[error("internal error: {0}")]
     Internal(String),
@@ -36,6 +44,11 @@ impl Error {
     /// An I/O error at `place`.
     pub fn io(place: Place, error: io::Error) -> Self {
         Error::Io { place, error }
+    }
+
+    /// What is wrong with a source of files.
+    pub fn source(path: impl Into<String>, problem: impl fmt::Display) -> Self {
+        Error::Source { path: path.into(), problem: problem.to_string() }
     }
 
     /// One failed check as an error.

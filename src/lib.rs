@@ -9,6 +9,7 @@
 //! | [`info`] | describing a filesystem |
 //! | [`db`] | looking into a filesystem: commands, field tables, navigation, print |
 //! | [`files`] | files of an image that nothing mounts: list, read, extract, archive, who owns a block |
+//! | [`populate`] | files for a new image: from a folder, a prototype file, archives |
 //! | [`logprint`] | the journal as text and JSON |
 //! | [`image`] | the devices of a filesystem, opened to be read whatever state it is in |
 //! | [`journal`] | reading the journal: head, tail, records, checkpoints, items |
@@ -38,6 +39,7 @@ pub mod logprint;
 pub mod metadump;
 pub mod mkfs;
 pub mod ondisk;
+pub mod populate;
 pub mod readers;
 pub mod report;
 pub mod tree;

@@ -1,0 +1,158 @@
+//! The tree that is to be in an image, in memory.
+
+use std::collections::BTreeMap;
+
+use super::data::Data;
+use crate::ondisk::Timestamp;
+use crate::ondisk::attr_short::AttrNamespace;
+use crate::ondisk::dinode::{DeviceNumber, flags};
+
+/// Longest name, in bytes.
+pub const MAX_NAME: usize = 255;
+/// Longest target of a symbolic link, in bytes (`XFS_SYMLINK_MAXLEN` less its zero byte).
+pub const MAX_SYMLINK: usize = 1023;
+/// Longest value of an extended attribute, in bytes.
+pub const MAX_XATTR_VALUE: usize = 65_536;
+/// The inode flags that a source can ask for; all others follow from what the file is.
+pub const FLAGS: u16 =
+    flags::IMMUTABLE | flags::APPEND | flags::SYNC | flags::NOATIME | flags::NODUMP | flags::PREALLOC;
+
+/// A node of a [`Content`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(u32);
+
+impl NodeId {
+    /// The root directory.
+    pub const ROOT: NodeId = NodeId(0);
+
+    /// Its place in a table with one entry for each of [`Content::len`] nodes.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A folder: its names in the order of their bytes, without `.` and `..`. No directory has two names.
+    Directory(BTreeMap<Box<[u8]>, NodeId>),
+    /// A regular file.
+    Regular(Data),
+    /// A symbolic link, to a target of 1 to [`MAX_SYMLINK`] bytes.
+    Symlink(Box<[u8]>),
+    /// A character device, whose number can be encoded.
+    CharDevice(DeviceNumber),
+    /// A block device, whose number can be encoded.
+    BlockDevice(DeviceNumber),
+    /// A named pipe.
+    Fifo,
+    /// A socket.
+    Socket,
+}
+
+/// An extended attribute. Access control lists are here in the form in which they are stored ([`crate::ondisk::acl`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Xattr {
+    /// The namespace of the name; never that of parent pointers.
+    pub namespace: AttrNamespace,
+    /// The name without namespace, of 1 to [`MAX_NAME`] bytes.
+    pub name: Box<[u8]>,
+    /// The value, of at most [`MAX_XATTR_VALUE`] bytes.
+    pub value: Box<[u8]>,
+}
+
+/// What every kind of file has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// The lowest 12 bits of the mode.
+    pub permissions: u16,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Project number; `None`: what the folder hands down.
+    pub project: Option<u32>,
+    /// Bits of [`FLAGS`].
+    pub flags: u16,
+    /// Last access; `None`: when the filesystem is made. It may be out of the range that the filesystem can hold.
+    pub atime: Option<Timestamp>,
+    /// Last change of the contents; as for the last access.
+    pub mtime: Option<Timestamp>,
+    /// Extended attributes in the order of namespace and name, each once.
+    pub xattrs: Vec<Xattr>,
+}
+
+/// A file of any kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// What it is.
+    pub kind: Kind,
+    /// What it has besides.
+    pub attributes: Attributes,
+}
+
+/// A tree of files. A file with several names is one node; the number of links follows from the names. Nodes that no name
+/// leads to are not in the tree: they stood there once and hold nothing.
+#[derive(Clone, Debug)]
+pub struct Content {
+    nodes: Vec<Node>,
+}
+
+impl Content {
+    /// A tree of an empty root directory.
+    pub fn new(root: Attributes) -> Self {
+        Content { nodes: vec![Node { kind: Kind::Directory(BTreeMap::new()), attributes: root }] }
+    }
+
+    /// How many nodes there are, those that no name leads to among them.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Never: there is a root.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// A node.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// A node to be changed.
+    pub fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        &mut self.nodes[id.index()]
+    }
+
+    /// The names in a directory; none in anything else.
+    pub fn entries(&self, id: NodeId) -> impl Iterator<Item = (&[u8], NodeId)> {
+        let entries = match &self.node(id).kind {
+            Kind::Directory(entries) => Some(entries),
+            _ => None,
+        };
+        entries.into_iter().flatten().map(|(name, child)| (&**name, *child))
+    }
+
+    /// What a name in a directory stands for.
+    pub fn lookup(&self, directory: NodeId, name: &[u8]) -> Option<NodeId> {
+        match &self.node(directory).kind {
+            Kind::Directory(entries) => entries.get(name).copied(),
+            _ => None,
+        }
+    }
+}
+
+/// Refuses what cannot be the name of a file.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_name(name: &[u8]) -> Result<(), &'static str> {
+    match name {
+        b"" => Err("the name is empty"),
+        b"." | b".." => Err("the name stands for a folder that is there already"),
+        _ if name.contains(&0) => Err("there is a zero byte in the name"),
+        _ if name.contains(&b'/') => Err("there is a slash in the name"),
+        _ if name.len() > MAX_NAME => Err("the name is longer than 255 bytes"),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,19 @@
+//! Files for a new image.
+//!
+//! Sources (a folder, a prototype file, archives) are read into a [`Content`]: a tree in memory of everything but the bytes
+//! of regular files, which go to a [`DataSink`] while the source is read, since what comes from a pipe comes once.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `content` | the tree: files, folders, and the names of both |
+//! | `data` | where the bytes of a regular file are, and who takes them |
+
+mod content;
+mod data;
+#[cfg(test)]
+mod memory_sink;
+
+pub use content::{
+    Attributes, Content, FLAGS, Kind, MAX_NAME, MAX_SYMLINK, MAX_XATTR_VALUE, Node, NodeId, Xattr, check_name,
+};
+pub use data::{Bytes, Data, DataSink, Piece, Range, Stored};
