@@ -212,7 +212,7 @@ impl fmt::Display for Rule {
 }
 
 /// Which of a filesystem's devices.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DeviceRole {
     /// The data device.
     #[default]

@@ -2,13 +2,11 @@
 
 use zerocopy::{FromZeros, IntoBytes};
 
+use super::write::{Frame, unmount_operation};
 use crate::geometry::limits::BASIC_BLOCK;
 use crate::geometry::{Geometry, Lsn};
-use crate::ondisk::log_record::{
-    BBSIZE, BIG_RECORD_SIZE, CLIENT_LOG, HEADER_MAGIC, MAX_RECORD_SIZE, RawLogOpHeader, RawLogRecExtHeader,
-    RawLogRecHeader, RawUnmountRecord, UNMOUNT_MAGIC, fmt, header_blocks, op,
-};
-use crate::ondisk::{Be32, LittleEndian, OnDisk, RawUuid};
+use crate::ondisk::log_record::{BBSIZE, BIG_RECORD_SIZE, MAX_RECORD_SIZE, RawLogRecExtHeader, fmt, header_blocks};
+use crate::ondisk::{Be32, LittleEndian, RawUuid};
 
 /// Transaction number by which records from userspace are known.
 const USERSPACE_TID: u32 = 0xb0c0_d0d0;
@@ -87,18 +85,9 @@ impl CleanLog {
         let length = unit.max((headers + 1) * BASIC_BLOCK).max(SHORTEST * BASIC_BLOCK);
         let mut bytes = vec![0; length as usize];
         let cycle = Be32::new(lsn.cycle());
-        let mut head = RawLogRecHeader::new_zeroed();
-        head.magicno.set(HEADER_MAGIC);
-        head.cycle = cycle;
-        head.version.set(self.version);
-        head.len.set(length - headers * BASIC_BLOCK);
-        head.lsn.set(lsn.0);
-        head.tail_lsn.set(tail.0);
-        head.prev_block.set(u32::MAX);
-        head.num_logops.set(1);
-        head.fmt.set(fmt::LINUX_LE);
-        head.fs_uuid = self.uuid;
-        head.size.set(unit.max(BIG_RECORD_SIZE));
+        let frame =
+            Frame { version: self.version, uuid: self.uuid, format: fmt::LINUX_LE, size: unit.max(BIG_RECORD_SIZE) };
+        let mut head = frame.header(lsn, tail, u32::MAX, length - headers * BASIC_BLOCK, 1);
         // the first word of the block with the unmount record is kept in the header, where the cycle takes its place
         head.cycle_data[0].set(USERSPACE_TID);
         for (index, block) in (0..).zip(bytes.chunks_exact_mut(BBSIZE)) {
@@ -111,7 +100,8 @@ impl CleanLog {
                 }
                 index => {
                     if index == headers {
-                        put_unmount(block);
+                        let operation = unmount_operation::<LittleEndian>(USERSPACE_TID);
+                        block[..operation.len()].copy_from_slice(&operation);
                     }
                     block[..size_of::<Be32>()].copy_from_slice(cycle.as_bytes());
                 }
@@ -119,20 +109,6 @@ impl CleanLog {
         }
         bytes
     }
-}
-
-/// The operation that says that the filesystem was unmounted.
-fn put_unmount(block: &mut [u8]) {
-    let mut record = RawUnmountRecord::<LittleEndian>::new_zeroed();
-    record.magic.set(UNMOUNT_MAGIC);
-    let mut head = RawLogOpHeader::new_zeroed();
-    head.tid.set(USERSPACE_TID);
-    head.len.set(u32::try_from(RawUnmountRecord::<LittleEndian>::SIZE).expect("invariant: 8 bytes"));
-    head.clientid = CLIENT_LOG;
-    head.flags = op::UNMOUNT_TRANS;
-    let (op, rest) = block.split_at_mut(RawLogOpHeader::SIZE);
-    op.copy_from_slice(head.as_bytes());
-    rest[..record.as_bytes().len()].copy_from_slice(record.as_bytes());
 }
 
 #[cfg(test)]

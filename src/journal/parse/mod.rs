@@ -38,4 +38,5 @@ pub use checkpoints::{Checkpoints, Step};
 pub use inode_item::InodeItem;
 pub use item::LogItem;
 pub use order::Order;
+pub(super) use order::in_order;
 pub use records::{CrcState, Gap, GapKind, JournalRecord, Piece, Records};

@@ -18,7 +18,7 @@ macro_rules! in_order {
         }
     };
 }
-pub(super) use in_order;
+pub(in crate::journal) use in_order;
 
 /// Byte order of a writer: that of items and transaction headers. Record and operation headers are always big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
