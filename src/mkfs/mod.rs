@@ -13,4 +13,4 @@ mod write;
 pub use layout::Layout;
 pub use options::Options;
 pub use resolve::{Defaults, Environment, Resolved, resolve};
-pub use write::{Report, format};
+pub use write::{Report, Unfinished, format, prepare};

@@ -34,6 +34,37 @@ pub struct Report {
     pub frextents: u64,
 }
 
+/// A filesystem that is all there but for its primary superblock, without which nobody takes it for one.
+#[derive(Debug)]
+pub struct Unfinished {
+    shape: Shape,
+    progress: Progress,
+}
+
+impl Unfinished {
+    /// The primary superblock that is still to be written.
+    pub fn superblock(&self) -> RawSuperblock {
+        superblock::superblock(&self.shape, &self.progress, false)
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn finish(&self, data: &dyn Device) -> Result<Report> {
+        data.write_at(0, &superblock::sector(&self.shape, &self.superblock()))?;
+        data.flush()?;
+        let progress = &self.progress;
+        Ok(Report {
+            rootino: progress.rootino.0,
+            icount: progress.icount,
+            ifree: progress.ifree,
+            fdblocks: progress.fdblocks,
+            frextents: progress.frextents,
+        })
+    }
+}
+
 /// Makes the filesystem that `layout` describes on `data`, with its log on `log` if that is external, and its realtime section on
 /// `rt` if that has a device. The devices have the sizes that `layout` was resolved for; block devices whose contents
 /// are to be discarded have been discarded before. `group_written` is called for each allocation group, `agcount` times.
@@ -48,6 +79,20 @@ pub fn format(
     rt: Option<&dyn Device>,
     group_written: &mut dyn FnMut(),
 ) -> Result<Report> {
+    prepare(layout, data, log, rt, group_written)?.finish(data)
+}
+
+/// The same but for the last step: the filesystem can be filled before its primary superblock is written.
+///
+/// # Errors
+/// As for [`format`].
+pub fn prepare(
+    layout: &Layout,
+    data: &dyn Device,
+    log: Option<&dyn Device>,
+    rt: Option<&dyn Device>,
+    group_written: &mut dyn FnMut(),
+) -> Result<Unfinished> {
     let shape = Shape::new(layout);
     wipe(&shape, data)?;
     match shape.internal_log() {
@@ -80,16 +125,7 @@ pub fn format(
         device.flush()?;
     }
     data.flush()?;
-    let primary = superblock::superblock(&shape, &progress, false);
-    data.write_at(0, &superblock::sector(&shape, &primary))?;
-    data.flush()?;
-    Ok(Report {
-        rootino: progress.rootino.0,
-        icount: progress.icount,
-        ifree: progress.ifree,
-        fdblocks: progress.fdblocks,
-        frextents: progress.frextents,
-    })
+    Ok(Unfinished { shape, progress })
 }
 
 /// Clears the last block of a realtime device, which shows that it can be written, and writes its superblock if it has one.

@@ -22,4 +22,4 @@ mod superblock;
 mod tree;
 mod tree_entries;
 
-pub use format::{Report, format};
+pub use format::{Report, Unfinished, format, prepare};
