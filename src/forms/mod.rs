@@ -10,6 +10,7 @@ mod da_btree;
 mod damage;
 mod dir_lookup;
 mod directory;
+pub mod encode;
 mod extents;
 mod file_blocks;
 mod fork;

@@ -8,6 +8,7 @@ mod convert;
 mod convert_realtime;
 mod directory_geometry;
 mod filesystem;
+mod group_reserve;
 mod log_geometry;
 mod mkfs_config;
 mod quota_geometry;
