@@ -1,8 +1,10 @@
 //! The tree that is to be in an image, in memory.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-use super::data::Data;
+use super::data::{Data, DataSink};
+use crate::error::{Error, Result};
 use crate::ondisk::Timestamp;
 use crate::ondisk::attr_short::AttrNamespace;
 use crate::ondisk::dinode::{DeviceNumber, flags};
@@ -96,12 +98,14 @@ pub struct Node {
 #[derive(Clone, Debug)]
 pub struct Content {
     nodes: Vec<Node>,
+    /// How many names lead to each node.
+    names: Vec<u32>,
 }
 
 impl Content {
     /// A tree of an empty root directory.
     pub fn new(root: Attributes) -> Self {
-        Content { nodes: vec![Node { kind: Kind::Directory(BTreeMap::new()), attributes: root }] }
+        Content { nodes: vec![Node { kind: Kind::Directory(BTreeMap::new()), attributes: root }], names: vec![0] }
     }
 
     /// How many nodes there are, those that no name leads to among them.
@@ -140,13 +144,67 @@ impl Content {
             _ => None,
         }
     }
+
+    /// How many names lead to a node; none to the root, and to nodes that are no longer in the tree.
+    pub fn names(&self, id: NodeId) -> u32 {
+        self.names[id.index()]
+    }
+
+    /// Adds a node that no name leads to yet.
+    ///
+    /// # Errors
+    /// `Usage`, when there are 2^32 already.
+    pub(super) fn add(&mut self, node: Node) -> Result<NodeId> {
+        let id = u32::try_from(self.nodes.len()).map_err(|_| Error::Usage("there are more than 2^32 files".into()))?;
+        self.nodes.push(node);
+        self.names.push(0);
+        Ok(NodeId(id))
+    }
+
+    /// Gives a node, which is not the root, a name that is sound in a directory that has none of this name.
+    ///
+    /// # Errors
+    /// `Internal`, when there is such a name, or no such directory.
+    pub(super) fn link(&mut self, directory: NodeId, name: &[u8], id: NodeId) -> Result<()> {
+        let Kind::Directory(entries) = &mut self.node_mut(directory).kind else {
+            return Err(Error::Internal("a name was put into what is no directory".into()));
+        };
+        match entries.entry(name.into()) {
+            Entry::Vacant(entry) => entry.insert(id),
+            Entry::Occupied(_) => return Err(Error::Internal("a name was put into a directory twice".into())),
+        };
+        self.names[id.index()] += 1;
+        Ok(())
+    }
+
+    /// Takes a name out of a directory, and what was below it out of the tree when it was the last. A name that is not there
+    /// is no error.
+    ///
+    /// # Errors
+    /// Those of the sink, which gets back what it need not hold any more.
+    pub(super) fn remove(&mut self, directory: NodeId, name: &[u8], sink: &mut dyn DataSink) -> Result<()> {
+        let Kind::Directory(entries) = &mut self.node_mut(directory).kind else { return Ok(()) };
+        let mut unnamed: Vec<NodeId> = entries.remove(name).into_iter().collect();
+        while let Some(id) = unnamed.pop() {
+            self.names[id.index()] -= 1;
+            if self.names[id.index()] == 0 {
+                match std::mem::replace(&mut self.node_mut(id).kind, Kind::Fifo) {
+                    Kind::Directory(entries) => unnamed.extend(entries.into_values()),
+                    Kind::Regular(data) => data.release(sink)?,
+                    _ => {}
+                }
+                self.node_mut(id).attributes = Attributes::default();
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Refuses what cannot be the name of a file.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn check_name(name: &[u8]) -> Result<(), &'static str> {
+pub fn check_name(name: &[u8]) -> std::result::Result<(), &'static str> {
     match name {
         b"" => Err("the name is empty"),
         b"." | b".." => Err("the name stands for a folder that is there already"),
@@ -154,5 +212,55 @@ pub fn check_name(name: &[u8]) -> Result<(), &'static str> {
         _ if name.contains(&b'/') => Err("there is a slash in the name"),
         _ if name.len() > MAX_NAME => Err("the name is longer than 255 bytes"),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::populate::memory_sink::MemorySink;
+
+    fn regular(sink: &mut MemorySink) -> Node {
+        let data = Data::store(3, &[(0, 3)], &mut &b"abc"[..], sink).expect("stored");
+        Node { kind: Kind::Regular(data), attributes: Attributes::default() }
+    }
+
+    fn folder() -> Node {
+        Node { kind: Kind::Directory(BTreeMap::new()), attributes: Attributes::default() }
+    }
+
+    #[test]
+    fn the_last_name_takes_the_file_with_it() {
+        let mut sink = MemorySink::new(1024);
+        let mut content = Content::new(Attributes::default());
+        let above = content.add(folder()).expect("few");
+        let below = content.add(folder()).expect("few");
+        let (file, other) =
+            (content.add(regular(&mut sink)).expect("few"), content.add(regular(&mut sink)).expect("few"));
+        content.link(NodeId::ROOT, b"above", above).expect("new");
+        content.link(above, b"below", below).expect("new");
+        content.link(below, b"file", file).expect("new");
+        content.link(below, b"other", other).expect("new");
+        content.link(NodeId::ROOT, b"file", file).expect("new");
+        assert_eq!((content.names(file), content.names(NodeId::ROOT)), (2, 0));
+        assert_eq!(content.entries(NodeId::ROOT).map(|entry| entry.0).collect::<Vec<_>>(), [&b"above"[..], b"file"]);
+        assert!(content.link(NodeId::ROOT, b"file", other).is_err() && content.link(file, b"x", other).is_err());
+
+        content.remove(NodeId::ROOT, b"above", &mut sink).expect("released");
+        assert_eq!((content.names(file), content.names(other), content.names(below)), (1, 0, 0));
+        assert_eq!(sink.held(), 1);
+        content.remove(NodeId::ROOT, b"none", &mut sink).expect("nothing to do");
+        content.remove(NodeId::ROOT, b"file", &mut sink).expect("released");
+        assert_eq!((sink.held(), content.lookup(NodeId::ROOT, b"file")), (0, None));
+    }
+
+    #[test]
+    fn names_that_no_file_has() {
+        for name in [&b""[..], b".", b"..", b"a/b", b"a\0", &[b'x'; 256]] {
+            assert!(check_name(name).is_err(), "{name:?}");
+        }
+        for name in [&b"..."[..], b"a\nb", b"\xff\xfe", &[b'x'; 255]] {
+            assert!(check_name(name).is_ok(), "{name:?}");
+        }
     }
 }

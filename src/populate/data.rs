@@ -59,6 +59,17 @@ pub trait Bytes {
     fn fill(&mut self, buf: &mut [u8]) -> Result<()>;
 }
 
+impl Bytes for &[u8] {
+    fn fill(&mut self, buf: &mut [u8]) -> Result<()> {
+        let (now, rest) = self
+            .split_at_checked(buf.len())
+            .ok_or_else(|| Error::Internal("more bytes were asked for than there are".into()))?;
+        buf.copy_from_slice(now);
+        *self = rest;
+        Ok(())
+    }
+}
+
 /// Takes the contents of files.
 pub trait DataSink {
     /// Bytes of a block of the image: the unit in which files have holes.

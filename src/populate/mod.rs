@@ -5,9 +5,11 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `attribute` | extended attributes by the names that Linux gives them |
 //! | `content` | the tree: files, folders, and the names of both |
 //! | `data` | where the bytes of a regular file are, and who takes them |
 
+mod attribute;
 mod content;
 mod data;
 #[cfg(test)]
