@@ -11,6 +11,7 @@
 //! | [`files`] | files of an image that nothing mounts: list, read, extract, archive, who owns a block |
 //! | [`populate`] | files for a new image: from a folder, a prototype file, archives |
 //! | [`logprint`] | the journal as text and JSON |
+//! | [`transaction`] | changes in transactions: blocks newer in memory, deferred operations, checkpoints and write-back |
 //! | [`image`] | the devices of a filesystem, opened to be read whatever state it is in |
 //! | [`journal`] | reading the journal: head, tail, records, checkpoints, items |
 //! | [`forms`] | walkers over raw blocks: inodes, forks, directories, attributes |
@@ -42,4 +43,5 @@ pub mod ondisk;
 pub mod populate;
 pub mod readers;
 pub mod report;
+pub mod transaction;
 pub mod tree;

@@ -20,6 +20,11 @@ impl Block {
         Block { request: Arc::new(request), bytes: bytes.into(), verdict: Arc::new(verdict) }
     }
 
+    /// A block that is being changed in memory: nothing is checked before it is written.
+    pub fn in_memory(request: Request, bytes: Arc<[u8]>) -> Self {
+        Block { request: Arc::new(request), bytes, verdict: Arc::default() }
+    }
+
     /// What was asked for.
     pub fn request(&self) -> &Request {
         &self.request
