@@ -35,6 +35,9 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// The filesystem has no room for what was asked.
+    #[error("no space left: {0}")]
+    NoSpace(String),
     /// An invariant of the program does not hold; this is a defect of xfskit.
     #[error("internal error: {0}")]
     Internal(String),

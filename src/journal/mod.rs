@@ -19,8 +19,8 @@ mod write;
 
 pub use area::LogArea;
 pub use checkpoint::{
-    CheckpointItem, Cil, CilOptions, Commit, Committed, FormatItem, ItemKey, ItemSize, ItemTotal, ItemTotals,
-    LoggedDone, LoggedIntent, Regions, TakenCheckpoint, WhiteoutCounters, WriterLayout,
+    BufferKey, CheckpointItem, Cil, CilOptions, Commit, Committed, FormatItem, ItemKey, ItemSize, ItemTotal,
+    ItemTotals, LoggedDone, LoggedIntent, Regions, TakenCheckpoint, WhiteoutCounters, WriterLayout,
 };
 pub use clean::CleanLog;
 pub use intents::{Intent, IntentEvent, Intents};

@@ -9,16 +9,12 @@ use crate::geometry::reservation::Reservation;
 use crate::journal::{CheckpointItem, ItemKey, TakenCheckpoint};
 
 impl Store {
-    /// Writes what was committed so far to the log. When it returns, all that is durable.
+    /// Writes what was committed so far to the log. When it returns, all that is durable, and so are the contents of files that
+    /// were written before.
     ///
     /// # Errors
     /// `Io`: then the store is of no use any more; what the log holds is whole.
     pub fn push(&mut self) -> Result<()> {
-        if self.unflushed || !self.ordered.is_empty() {
-            // contents come before the mappings that lead to them
-            self.devices.data.flush()?;
-            self.unflushed = false;
-        }
         let tail = self.tail();
         let Some(taken) = self.cil.take() else { return Ok(()) };
         let written = self.log.write_checkpoint(
@@ -97,9 +93,9 @@ impl Store {
             transaction.log_superblock(|superblock| counters.store(superblock))?;
             transaction.commit()?;
             self.quiesce()?;
-            self.log.write_unmount()?;
+            self.log.write_unmount(self.log.head())?;
         }
-        self.devices.data.flush()
+        Ok(())
     }
 
     /// Whether anything was written since the filesystem was opened.

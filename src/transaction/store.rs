@@ -15,7 +15,7 @@ use crate::geometry::reservation::{ReservationInputs, Reservations};
 use crate::geometry::{Daddr, FsBlock, Geometry, Ino};
 use crate::image::ImageDevices;
 use crate::journal::BufferKey;
-use crate::journal::{Cil, CilOptions, LogArea, LogState, LogWriter, LogWriterOptions, scan};
+use crate::journal::{Cil, CilOptions, LogArea, LogPosition, LogState, LogWriter, LogWriterOptions, scan};
 use crate::ondisk::timestamp::Timestamp;
 use crate::ondisk::{OnDisk, RawSuperblock};
 
@@ -26,15 +26,15 @@ pub struct StoreOptions {
     pub cache: usize,
     /// How checkpoints are collected; `None` is as Linux does it.
     pub cil: Option<CilOptions>,
-    /// How log records are written.
-    pub log: LogWriterOptions,
+    /// How log records are written; `None` is the largest that the log takes.
+    pub log: Option<LogWriterOptions>,
     /// The time that changes carry; `None` is that of the clock.
     pub now: Option<Timestamp>,
 }
 
 impl Default for StoreOptions {
     fn default() -> Self {
-        StoreOptions { cache: 64 << 20, cil: None, log: LogWriterOptions::default(), now: None }
+        StoreOptions { cache: 64 << 20, cil: None, log: None, now: None }
     }
 }
 
@@ -68,8 +68,6 @@ pub struct Store {
     pub(super) ail: Ail,
     /// Blocks that become durable with the checkpoint that is being collected, though it does not log them.
     pub(super) ordered: HashSet<BufferKey>,
-    /// Contents of files were written since the data device was last flushed.
-    pub(super) unflushed: bool,
     /// The id of the next intent.
     pub(super) next_intent: u64,
     /// Intents of the checkpoint that is being collected.
@@ -96,7 +94,9 @@ impl Store {
         if found.state != LogState::Clean {
             return Err(Error::Usage("the journal is dirty: it must be replayed first".to_owned()));
         }
-        let log = LogWriter::open(log_device.clone(), &geometry, &found, options.log.clone())?;
+        let log_options = options.log.unwrap_or_else(|| LogWriterOptions::of(&geometry.log));
+        let others = other_devices(&devices, &geometry);
+        let log = LogWriter::open(log_device.clone(), others, &geometry, LogPosition::after(&found), log_options)?;
         let mut cache = BlockCache::new(Verifier::new(geometry.clone()), devices.data.clone(), options.cache);
         if let Some(realtime) = realtime_device(&devices, &geometry)? {
             cache = cache.with_realtime(realtime);
@@ -110,7 +110,6 @@ impl Store {
             log,
             ail: Ail::default(),
             ordered: HashSet::new(),
-            unflushed: false,
             next_intent: 1,
             new_intents: Vec::new(),
             done_intents: Vec::new(),
@@ -168,11 +167,10 @@ impl Store {
     ///
     /// # Errors
     /// `Usage` when the blocks lie outside the filesystem; `Io`.
-    pub fn write_data(&mut self, start: FsBlock, offset: u64, bytes: &[u8]) -> Result<()> {
+    pub fn write_data(&self, start: FsBlock, offset: u64, bytes: &[u8]) -> Result<()> {
         let outside = || Error::Usage(format!("block {start} lies outside the filesystem"));
         let daddr = self.geometry().fsb_daddr(start).ok_or_else(outside)?;
         let at = self.geometry().daddr_offset(daddr).and_then(|at| at.checked_add(offset)).ok_or_else(outside)?;
-        self.unflushed = true;
         self.devices.data.write_at(at, bytes)
     }
 
@@ -221,6 +219,12 @@ fn log_device(devices: &ImageDevices, geometry: &Geometry) -> Result<Arc<dyn Dev
         return Ok(devices.data.clone());
     }
     devices.log.clone().ok_or_else(|| Error::Usage("the external log device is not given".to_owned()))
+}
+
+/// The devices whose contents the log speaks of, but the one that it lies on.
+fn other_devices(devices: &ImageDevices, geometry: &Geometry) -> Vec<Arc<dyn Device>> {
+    let data = geometry.log.start.is_none().then(|| devices.data.clone());
+    data.into_iter().chain(devices.realtime.clone()).collect()
 }
 
 fn realtime_device(devices: &ImageDevices, geometry: &Geometry) -> Result<Option<Arc<dyn Device>>> {

@@ -12,7 +12,7 @@ use crate::ondisk::{OnDisk, RawDinode};
 
 impl Store {
     /// Writes blocks to their places that checkpoints up to `until` hold, or all. What has changed since its checkpoint was
-    /// written stays until the next one is. When it returns, what was written is durable.
+    /// written stays until the next one is. The log writer makes these blocks durable before it overwrites what held them.
     ///
     /// # Errors
     /// `Io`; `Corrupt` when a block would not pass its checks: the log still holds it.
@@ -31,14 +31,6 @@ impl Store {
                 written.push(key);
             }
         }
-        if written.is_empty() {
-            return Ok(());
-        }
-        self.devices.data.flush()?;
-        if let Some(realtime) = &self.devices.realtime {
-            realtime.flush()?;
-        }
-        self.unflushed = false;
         for key in written {
             self.forget(key);
         }

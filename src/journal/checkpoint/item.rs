@@ -1,6 +1,7 @@
 //! What transactions hand over to a checkpoint.
 
 use super::regions::Regions;
+use crate::buffer::Request;
 use crate::error::{DeviceRole, Result};
 use crate::geometry::{Daddr, Ino};
 use crate::ondisk::OnDisk;
@@ -14,12 +15,7 @@ pub(crate) const OP_HEADER: usize = RawLogOpHeader::SIZE;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ItemKey {
     /// A buffer.
-    Buffer {
-        /// The device that it is on.
-        device: DeviceRole,
-        /// Where it begins.
-        daddr: Daddr,
-    },
+    Buffer(BufferKey),
     /// An inode.
     Inode(Ino),
     /// A dquot.
@@ -35,7 +31,7 @@ impl ItemKey {
     /// The type of the item.
     pub fn item_type(&self) -> LogItemType {
         match self {
-            ItemKey::Buffer { .. } => LogItemType::Buf,
+            ItemKey::Buffer(_) => LogItemType::Buf,
             ItemKey::Inode(_) => LogItemType::Inode,
             ItemKey::Dquot { .. } => LogItemType::Dquot,
         }
@@ -72,6 +68,25 @@ impl ItemSize {
 /// The length of a region in the log: whole words (`xlog_calc_iovec_len`).
 pub(crate) fn padded(len: usize) -> usize {
     len.next_multiple_of(size_of::<u32>())
+}
+
+/// What tells one buffer from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BufferKey {
+    /// The device.
+    pub device: DeviceRole,
+    /// Where it begins.
+    pub daddr: Daddr,
+    /// Bytes. A block that is freed, and one that takes its place with another length, are two items.
+    pub len: u32,
+}
+
+impl BufferKey {
+    /// Of the block that `request` asks for.
+    pub fn of(request: &Request) -> Self {
+        let len = u32::try_from(request.len()).unwrap_or(u32::MAX);
+        BufferKey { device: request.device, daddr: request.daddr(), len }
+    }
 }
 
 /// An intent that a transaction logs.

@@ -15,6 +15,6 @@ mod regions;
 pub use cil::{CheckpointItem, Cil, CilOptions, Committed, TakenCheckpoint};
 pub use counters::{ItemTotal, ItemTotals, WhiteoutCounters};
 pub(in crate::journal) use item::OP_HEADER;
-pub use item::{Commit, FormatItem, ItemKey, ItemSize, LoggedDone, LoggedIntent};
+pub use item::{BufferKey, Commit, FormatItem, ItemKey, ItemSize, LoggedDone, LoggedIntent};
 pub use layout::WriterLayout;
 pub use regions::Regions;
