@@ -11,6 +11,7 @@
 //! | [`files`] | files of an image that nothing mounts: list, read, extract, archive, who owns a block |
 //! | [`populate`] | files for a new image: from a folder, a prototype file, archives |
 //! | [`logprint`] | the journal as text and JSON |
+//! | [`volume`] | what is done to an opened filesystem, in transactions: inodes, mappings, space, directories, attributes |
 //! | [`transaction`] | changes in transactions: blocks newer in memory, deferred operations, checkpoints and write-back |
 //! | [`image`] | the devices of a filesystem, opened to be read whatever state it is in |
 //! | [`journal`] | reading the journal: head, tail, records, checkpoints, items |
@@ -45,3 +46,4 @@ pub mod readers;
 pub mod report;
 pub mod transaction;
 pub mod tree;
+pub mod volume;

@@ -1,0 +1,10 @@
+//! What is done to an opened filesystem, each step in a transaction (`fs/xfs/libxfs` of Linux): functions on a
+//! [`crate::transaction::Transaction`].
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`mapping`] | which blocks a fork has, and how it gets and loses them |
+//! | [`inodes`] | inodes allocated and freed, and the lists of those without a name |
+
+pub mod inodes;
+pub mod mapping;
