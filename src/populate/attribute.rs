@@ -4,11 +4,7 @@ use super::content::{Attributes, Kind, MAX_NAME, MAX_XATTR_VALUE, Xattr};
 use crate::forms::PosixAcl;
 use crate::ondisk::acl::{ACCESS_NAME, DEFAULT_NAME};
 use crate::ondisk::attr_short::AttrNamespace;
-
-/// Linux's name for the list that rules access.
-const ACCESS_XATTR: &[u8] = b"system.posix_acl_access";
-/// Linux's name for the list that new files in a directory get.
-const DEFAULT_XATTR: &[u8] = b"system.posix_acl_default";
+use crate::tree::{ACCESS_XATTR, DEFAULT_XATTR};
 
 /// Why an attribute is not taken.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,10 +33,11 @@ impl Taken {
             list.filter(|list| list.entries.is_empty() || list.is_valid())
                 .ok_or(Refused::Bad("is no access control list"))
         };
-        match name {
-            ACCESS_XATTR => return list().map(Taken::Access),
-            DEFAULT_XATTR => return list().map(Taken::Default),
-            _ => {}
+        if name == ACCESS_XATTR.as_bytes() {
+            return list().map(Taken::Access);
+        }
+        if name == DEFAULT_XATTR.as_bytes() {
+            return list().map(Taken::Default);
         }
         let spaces = [AttrNamespace::User, AttrNamespace::Root, AttrNamespace::Secure];
         let found = spaces.into_iter().find_map(|space| Some((space, name.strip_prefix(space.prefix().as_bytes())?)));
@@ -127,6 +124,9 @@ mod tests {
     use crate::forms::{AclEntry, AclSubject};
     use std::collections::BTreeMap;
 
+    const ACCESS: &[u8] = ACCESS_XATTR.as_bytes();
+    const DEFAULT: &[u8] = DEFAULT_XATTR.as_bytes();
+
     fn acl(user: bool) -> PosixAcl {
         let entry = |subject, permissions| AclEntry { subject, permissions };
         let mut entries = vec![entry(AclSubject::Owner, 6)];
@@ -168,8 +168,8 @@ mod tests {
             (&long, b""),
             (b"user.a\0", b""),
             (b"user.a", &[0; 65_537]),
-            (ACCESS_XATTR, b"x"),
-            (ACCESS_XATTR, &[2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255]),
+            (ACCESS, b"x"),
+            (ACCESS, &[2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255]),
         ] {
             assert!(matches!(Taken::read(name, value), Err(Refused::Bad(_))), "{name:?}");
         }
@@ -180,23 +180,23 @@ mod tests {
     fn lists_and_modes_go_together() {
         let mut attributes = Attributes { permissions: 0o4711, ..Attributes::default() };
         let file = Kind::Regular(crate::populate::Data::default());
-        set(&mut attributes, &file, ACCESS_XATTR, &acl(true).to_xattr()).expect("taken");
+        set(&mut attributes, &file, ACCESS, &acl(true).to_xattr()).expect("taken");
         assert_eq!(attributes.permissions, 0o4670);
         assert_eq!(&*attributes.xattrs[0].name, ACCESS_NAME);
         assert_eq!(PosixAcl::decode(&attributes.xattrs[0].value), Ok(acl(true)));
         attributes.change_mode(0o755);
         let text = PosixAcl::decode(&attributes.xattrs[0].value).expect("a list").to_text();
         assert_eq!(text, "user::rwx,user:1000:rwx,group::r--,mask::r-x,other::r-x");
-        set(&mut attributes, &file, ACCESS_XATTR, &acl(false).to_xattr()).expect("taken");
+        set(&mut attributes, &file, ACCESS, &acl(false).to_xattr()).expect("taken");
         assert_eq!((attributes.permissions, attributes.xattrs.len()), (0o640, 0));
 
         let list = acl(true).to_xattr();
-        assert!(set(&mut attributes, &file, DEFAULT_XATTR, &list).is_err());
-        assert!(set(&mut attributes, &Kind::Symlink((*b"x").into()), ACCESS_XATTR, &list).is_err());
+        assert!(set(&mut attributes, &file, DEFAULT, &list).is_err());
+        assert!(set(&mut attributes, &Kind::Symlink((*b"x").into()), ACCESS, &list).is_err());
         let folder = Kind::Directory(BTreeMap::new());
-        set(&mut attributes, &folder, DEFAULT_XATTR, &list).expect("taken");
+        set(&mut attributes, &folder, DEFAULT, &list).expect("taken");
         assert_eq!((attributes.permissions, &*attributes.xattrs[0].name), (0o640, DEFAULT_NAME));
-        set(&mut attributes, &folder, DEFAULT_XATTR, b"").expect("taken");
+        set(&mut attributes, &folder, DEFAULT, b"").expect("taken");
         assert!(attributes.xattrs.is_empty());
     }
 }

@@ -177,6 +177,24 @@ impl Content {
         Ok(())
     }
 
+    /// As [`Content::link`], in the place of what may have the name.
+    ///
+    /// # Errors
+    /// `Internal`, when there is no such directory; those of the sink.
+    pub(super) fn replace(
+        &mut self,
+        directory: NodeId,
+        name: &[u8],
+        id: NodeId,
+        sink: &mut dyn DataSink,
+    ) -> Result<()> {
+        // what makes room may hold the only other name of the node
+        self.names[id.index()] += 1;
+        let made_room = self.remove(directory, name, sink).and_then(|()| self.link(directory, name, id));
+        self.names[id.index()] -= 1;
+        made_room
+    }
+
     /// Takes a name out of a directory, and what was below it out of the tree when it was the last. A name that is not there
     /// is no error.
     ///

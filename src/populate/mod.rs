@@ -7,13 +7,21 @@
 //! |---|---|
 //! | `attribute` | extended attributes by the names that Linux gives them |
 //! | `content` | the tree: files, folders, and the names of both |
+//! | `filling` | what all sources work on |
+//! | `exclude` | which files are left out |
+//! | `folder` | a folder as source |
+//! | `prototype` | a prototype file as source |
 //! | `data` | where the bytes of a regular file are, and who takes them |
 
 mod attribute;
 mod content;
 mod data;
+mod exclude;
+mod filling;
+mod folder;
 #[cfg(test)]
 mod memory_sink;
+mod prototype;
 
 pub use content::{
     Attributes, Content, FLAGS, Kind, MAX_NAME, MAX_SYMLINK, MAX_XATTR_VALUE, Node, NodeId, Xattr, check_name,
