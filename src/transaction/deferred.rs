@@ -75,8 +75,23 @@ pub struct AttributeChange {
     pub new_value: Vec<u8>,
     /// Whether the change is logged as an intent: parent pointers always, others when asked for.
     pub logged: bool,
-    /// How far it has come; its meaning is known to what finishes it.
+    /// How far it has come.
+    pub progress: AttributeProgress,
+}
+
+/// How far a change of an attribute has come; only what takes it further knows what the values mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AttributeProgress {
+    /// The step that is next.
     pub state: u32,
+    /// Both the old and the new attribute are there for a while.
+    pub replacing: bool,
+    /// First block of the value in the attribute fork.
+    pub remote_start: u32,
+    /// The next of its blocks that is to be allocated or freed.
+    pub remote_next: u32,
+    /// How many there are from that on.
+    pub remote_left: u32,
 }
 
 /// A deferred operation.

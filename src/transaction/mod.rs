@@ -37,7 +37,7 @@ mod write_back;
 
 pub use change::Logged;
 pub use counters::{CounterChange, Counters};
-pub use deferred::{Deferrals, Deferred, DeferredKind, FreedExtent, PendingIntent};
+pub use deferred::{AttributeChange, AttributeProgress, Deferrals, Deferred, DeferredKind, FreedExtent, PendingIntent};
 pub use group::{BusyExtents, Group};
 pub use handle::Transaction;
 pub use store::{Store, StoreOptions};

@@ -5,6 +5,12 @@
 //! |---|---|
 //! | [`mapping`] | which blocks a fork has, and how it gets and loses them |
 //! | [`inodes`] | inodes allocated and freed, and the lists of those without a name |
+//! | [`directory`] | names added to directories, taken out and replaced |
+//! | [`attributes`] | extended attributes and parent pointers |
+//! | [`symlink`] | targets of symbolic links |
 
+pub mod attributes;
+pub mod directory;
 pub mod inodes;
 pub mod mapping;
+pub mod symlink;
