@@ -70,6 +70,29 @@ pub fn bulk_load<'s, S: BlockStore>(
     }
 }
 
+/// Blocks and levels of a tree of `count` records with its root in a block, as [`bulk_load`] makes it.
+pub fn bulk_size(layout: &Layout, fill: Fill, count: usize) -> (usize, u32) {
+    let (mut total, mut level, mut left) = (0, 0, count);
+    loop {
+        left = block_count(layout, level, fill, left);
+        total += left;
+        level += 1;
+        if left == 1 {
+            return (total, level);
+        }
+    }
+}
+
+/// Blocks of a level with `count` entries.
+fn block_count(layout: &Layout, level: u32, fill: Fill, count: usize) -> usize {
+    let (fewest, most) = (layout.fewest(level).max(1), layout.most(level).max(1));
+    if count <= most {
+        return 1;
+    }
+    let wanted = count.div_ceil(fill.entries(layout, level));
+    wanted.min(count / fewest).max(count.div_ceil(most))
+}
+
 /// The records, refused where they break the order.
 struct Checked<'r> {
     kind: BtreeKind,
@@ -125,7 +148,7 @@ impl<S: BlockStore> Editor<'_, S> {
     /// Writes the blocks of a level; returns the entries that stand for them above.
     fn load_level(&mut self, level: u32, fill: Fill, items: &mut Items<'_, '_>) -> Result<Vec<Item>> {
         let count = items.len();
-        let blocks = self.block_count(level, fill, count);
+        let blocks = block_count(&self.layout, level, fill, count);
         let mut pointer = self.store.allocate()?;
         let mut left = None;
         let mut children = Vec::new();
@@ -141,15 +164,6 @@ impl<S: BlockStore> Editor<'_, S> {
             pointer = next.unwrap_or(pointer);
         }
         Ok(children)
-    }
-
-    fn block_count(&self, level: u32, fill: Fill, count: usize) -> usize {
-        let (fewest, most) = (self.layout.fewest(level).max(1), self.layout.most(level).max(1));
-        if count <= most {
-            return 1;
-        }
-        let wanted = count.div_ceil(fill.entries(&self.layout, level));
-        wanted.min(count / fewest).max(count.div_ceil(most))
     }
 
     /// The entry for the only block of a tree without records.

@@ -31,7 +31,7 @@ mod store;
 mod tree;
 mod walk;
 
-pub use bulk_load::{Fill, bulk_load};
+pub use bulk_load::{Fill, bulk_load, bulk_size};
 pub use cursor::{Cursor, NodeSource, overlapping};
 pub use edit::{EditRoot, Editor};
 pub use key::{KeyBytes, SortKey};

@@ -45,6 +45,20 @@ impl FileType {
         })
     }
 
+    /// The bits of a mode that name the type.
+    pub fn mode_bits(self) -> u16 {
+        let number: u16 = match self {
+            FileType::Fifo => 1,
+            FileType::CharDevice => 2,
+            FileType::Directory => 4,
+            FileType::BlockDevice => 6,
+            FileType::Regular => 8,
+            FileType::Symlink => 10,
+            FileType::Socket => 12,
+        };
+        number << 12
+    }
+
     /// The type that a directory entry's value stands for; `None` when it is none of a file.
     pub fn from_dir_ftype(value: u8) -> Option<Self> {
         use FileType::{BlockDevice, CharDevice, Directory, Fifo, Regular, Socket, Symlink};

@@ -6,6 +6,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `attribute` | extended attributes by the names that Linux gives them |
+//! | `build` | the image: data first, then the tree |
 //! | `content` | the tree: files, folders, and the names of both |
 //! | `filling` | what all sources work on |
 //! | `exclude` | which files are left out |
@@ -14,6 +15,7 @@
 //! | `data` | where the bytes of a regular file are, and who takes them |
 
 mod attribute;
+mod build;
 mod content;
 mod data;
 mod exclude;
@@ -23,6 +25,7 @@ mod folder;
 mod memory_sink;
 mod prototype;
 
+pub use build::{BuildOptions, Builder, Summary};
 pub use content::{
     Attributes, Content, FLAGS, Kind, MAX_NAME, MAX_SYMLINK, MAX_XATTR_VALUE, Node, NodeId, Xattr, check_name,
 };
