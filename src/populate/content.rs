@@ -154,7 +154,7 @@ impl Content {
     ///
     /// # Errors
     /// `Usage`, when there are 2^32 already.
-    pub(super) fn add(&mut self, node: Node) -> Result<NodeId> {
+    pub fn add(&mut self, node: Node) -> Result<NodeId> {
         let id = u32::try_from(self.nodes.len()).map_err(|_| Error::Usage("there are more than 2^32 files".into()))?;
         self.nodes.push(node);
         self.names.push(0);
@@ -165,7 +165,7 @@ impl Content {
     ///
     /// # Errors
     /// `Internal`, when there is such a name, or no such directory.
-    pub(super) fn link(&mut self, directory: NodeId, name: &[u8], id: NodeId) -> Result<()> {
+    pub fn link(&mut self, directory: NodeId, name: &[u8], id: NodeId) -> Result<()> {
         let Kind::Directory(entries) = &mut self.node_mut(directory).kind else {
             return Err(Error::Internal("a name was put into what is no directory".into()));
         };

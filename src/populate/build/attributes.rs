@@ -10,11 +10,11 @@ use super::hash_tree::HashTree;
 use crate::error::{Error, Result};
 use crate::forms::encode::{AttrLeafBuilder, BlockOwner, Header, encode_attr_value, encode_da_node};
 use crate::geometry::{Geometry, Ino};
+use crate::ondisk::OnDisk;
 use crate::ondisk::attr_leaf::{AttrLeafName, AttrLeafValue, RawAttrLeafEntry, local_len, remote_len};
 use crate::ondisk::attr_short::{self, AttrNamespace, AttrSfEntry, RawAttrSfEntry, RawAttrSfHdr};
 use crate::ondisk::name_hash::{NameHash, hash_name};
 use crate::ondisk::parent::{RawParentRec, hash_parent};
-use crate::ondisk::OnDisk;
 
 /// An attribute.
 #[derive(Clone, Debug)]
@@ -53,7 +53,8 @@ impl<'c> Attribute<'c> {
 
 /// Puts attributes into the order in which they are stored.
 pub(super) fn sort(attributes: &mut [Attribute<'_>]) {
-    attributes.sort_by(|one, other| (one.hash, one.namespace, one.name).cmp(&(other.hash, other.namespace, other.name)));
+    attributes
+        .sort_by(|one, other| (one.hash, one.namespace, one.name).cmp(&(other.hash, other.namespace, other.name)));
 }
 
 /// Bytes of the attributes in the inode; `None` when they cannot have that form, even in an inode of any size.
@@ -69,9 +70,11 @@ pub(super) fn short_len(attributes: &[Attribute<'_>]) -> Option<usize> {
 
 /// The bytes of the attributes in the inode.
 pub(super) fn short(attributes: &[Attribute<'_>]) -> Result<Vec<u8>> {
-    let entry = |attribute: &'_ Attribute<'_>| (attribute.namespace.flags(), attribute.name, attribute.value.to_vec());
-    let owned: Vec<_> = attributes.iter().map(entry).collect();
-    let list: Vec<_> = owned.iter().map(|(flags, name, value)| AttrSfEntry { flags: *flags, name, value }).collect();
+    let entry = |attribute| {
+        let Attribute { namespace, name, value, .. }: &Attribute<'_> = attribute;
+        AttrSfEntry { flags: namespace.flags(), name, value }
+    };
+    let list: Vec<_> = attributes.iter().map(entry).collect();
     attr_short::encode(&list).ok_or_else(misfit)
 }
 
@@ -79,7 +82,11 @@ pub(super) fn short(attributes: &[Attribute<'_>]) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// `Usage` when there are too many.
-pub(super) fn blocks(geometry: &Geometry, owner: &BlockOwner, attributes: &[Attribute<'_>]) -> Result<Vec<FileMetadata>> {
+pub(super) fn blocks(
+    geometry: &Geometry,
+    owner: &BlockOwner,
+    attributes: &[Attribute<'_>],
+) -> Result<Vec<FileMetadata>> {
     let leaves = into_leaves(geometry, attributes);
     let hashes: Vec<u32> = leaves.iter().map(|leaf| leaf.last().map_or(0, |last| last.hash)).collect();
     let tree = HashTree::new(&hashes, 0, 1, geometry.attributes.node_entries)?;

@@ -195,11 +195,4 @@ impl Image<'_> {
     pub(super) fn random(&self) -> u32 {
         self.seed.unwrap_or_else(|| u32::from_ne_bytes(random_bytes()))
     }
-
-    /// The index of the group in which an inode lies.
-    pub(super) fn group_of(&self, ino: Ino) -> Result<usize> {
-        let parts = self.geometry.ino_parts(ino);
-        let index = parts.and_then(|parts| usize::try_from(parts.agno.0).ok());
-        index.ok_or_else(|| Error::Internal("an inode outside of the groups".into()))
-    }
 }

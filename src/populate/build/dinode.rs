@@ -159,9 +159,8 @@ pub(super) fn encode(geometry: &Geometry, ino: Ino, inode: &InodeImage, bytes: &
     }
     let attr_extents = attributes.map_or(0, |(_, fork)| fork.extents());
     let attr_extents = u32::try_from(attr_extents).map_err(|_| misfit())?;
-    raw.set_extents(inode.data.extents(), attr_extents).ok_or_else(|| {
-        Error::Usage("a file has more extents than an inode can count".into())
-    })?;
+    raw.set_extents(inode.data.extents(), attr_extents)
+        .ok_or_else(|| Error::Usage("a file has more extents than an inode can count".into()))?;
     let head = usize::try_from(geometry.inodes.core_size).map_err(|_| misfit())?;
     bytes.get_mut(..head).ok_or_else(misfit)?.copy_from_slice(&raw.as_bytes()[..head]);
     let area = bytes.get_mut(head..).ok_or_else(misfit)?;

@@ -236,7 +236,10 @@ impl Image<'_> {
 
     fn symlink(&mut self, owner: Owner, target: &[u8], list: &[Attribute<'_>]) -> Result<Contents> {
         if target.is_empty() || target.len() > MAX_SYMLINK {
-            return Err(Error::Usage(format!("a symbolic link of {} bytes; it can have 1 to {MAX_SYMLINK}", target.len())));
+            return Err(Error::Usage(format!(
+                "a symbolic link of {} bytes; it can have 1 to {MAX_SYMLINK}",
+                target.len()
+            )));
         }
         if self.attr_form(DataForkSize::Local(target.len()), list).is_some() {
             return Ok(Contents::Local(target.to_vec()));
@@ -263,7 +266,7 @@ impl Image<'_> {
     /// The attributes that the root got when it was made and that `new` does not replace.
     fn root_attributes(&self, new: &Attributes) -> Result<Vec<RootAttribute>> {
         let mut found = Vec::new();
-        if self.root.fork(ForkKind::Attributes)?.is_none() {
+        if self.root.fork(ForkKind::Attr)?.is_none() {
             return Ok(found);
         }
         let Some(attributes) = crate::forms::Attributes::open(&self.cache, &self.root)? else { return Ok(found) };

@@ -55,7 +55,8 @@ impl Image<'_> {
         let unit = usize::try_from(self.geometry.blocksize).map_err(|_| lost())?;
         let count: usize = blocks.iter().map(|block| block.bytes.len() / unit).sum();
         let pieces = self.space.take_near(&self.geometry, owner.agno, count as u64, what)?;
-        let mut places = pieces.iter().flat_map(|piece| (0..u64::from(piece.len)).map(|at| FsBlock(piece.start.0 + at)));
+        let mut places =
+            pieces.iter().flat_map(|piece| (0..u64::from(piece.len)).map(|at| FsBlock(piece.start.0 + at)));
         let mut extents = ExtentList::default();
         let seal = BlockOwner::new(&self.geometry, owner.ino);
         for mut block in blocks {

@@ -70,7 +70,8 @@ impl Group {
         group.own_blocks.sort_unstable();
         group.inode_tree_blocks.sort_unstable();
         group.next_chunk = group.chunks.keys().next_back().map_or(0, |&last| geometry.agino_parts(last.into()).0.0);
-        let used = u64::from(agf.refcount_blocks.get()) + u64::from(agf.rmap_blocks.get()) + finobt_blocks(geometry, &agi);
+        let used =
+            u64::from(agf.refcount_blocks.get()) + u64::from(agf.rmap_blocks.get()) + finobt_blocks(geometry, &agi);
         let list = geometry.min_freelist(2, 2, agf.rmap_level.get() + 1);
         group.kept_back = geometry.ag_reserve(agno).saturating_sub(used) + SET_ASIDE + u64::from(list);
         Ok(group)
@@ -80,13 +81,23 @@ impl Group {
         let agf = self.agf;
         let mut free = FreeSpace::default();
         let mut own = Vec::new();
-        read_tree(cache, self.agno, BtreeKind::Bnobt, agf.bno_root.get(), agf.bno_level.get(), &mut own, &mut |bytes| {
-            let (record, _) = RawAllocRecord::prefix(bytes)?;
-            let extent = record.decode();
-            free.insert(Run { start: extent.startblock, len: extent.blockcount });
+        read_tree(
+            cache,
+            self.agno,
+            BtreeKind::Bnobt,
+            agf.bno_root.get(),
+            agf.bno_level.get(),
+            &mut own,
+            &mut |bytes| {
+                let (record, _) = RawAllocRecord::prefix(bytes)?;
+                let extent = record.decode();
+                free.insert(Run { start: extent.startblock, len: extent.blockcount });
+                Some(())
+            },
+        )?;
+        read_tree(cache, self.agno, BtreeKind::Cntbt, agf.cnt_root.get(), agf.cnt_level.get(), &mut own, &mut |_| {
             Some(())
         })?;
-        read_tree(cache, self.agno, BtreeKind::Cntbt, agf.cnt_root.get(), agf.cnt_level.get(), &mut own, &mut |_| Some(()))?;
         if cache.geometry().features.has_rmapbt() {
             let mut rmaps = Vec::new();
             let (root, levels) = (agf.rmap_root.get(), agf.rmap_level.get());
@@ -106,7 +117,7 @@ impl Group {
 
     fn read_inodes(&mut self, cache: &BlockCache) -> Result<()> {
         let agi = self.agi;
-        let sparse = cache.geometry().features.has_sparse_inodes();
+        let sparse = cache.geometry().features.has_sparseinodes();
         let (mut chunks, mut blocks) = (BTreeMap::new(), Vec::new());
         read_tree(cache, self.agno, BtreeKind::Inobt, agi.root.get(), agi.level.get(), &mut blocks, &mut |bytes| {
             let chunk = if sparse {

@@ -56,7 +56,8 @@ impl HashTree {
                 // the first nodes take what is left over of an even share
                 let share = children.len() / count + usize::from(index < children.len() % count);
                 let (own, behind) = rest.split_at(share);
-                let entry = |&(hash, before): &(u32, u32)| RawDaNodeEntry { hashval: hash.into(), before: before.into() };
+                let entry =
+                    |&(hash, before): &(u32, u32)| RawDaNodeEntry { hashval: hash.into(), before: before.into() };
                 nodes.push(Node { at, level, siblings, entries: own.iter().map(entry).collect() });
                 above.push((own.last().map_or(0, |last| last.0), at));
                 rest = behind;
@@ -72,8 +73,7 @@ impl HashTree {
 
 fn with_siblings(at: &[u32]) -> Vec<(u32, Siblings)> {
     let other = |index: Option<usize>| index.and_then(|index| at.get(index)).copied().unwrap_or(0);
-    let siblings =
-        |index: usize| Siblings { forw: other(index.checked_add(1)), back: other(index.checked_sub(1)) };
+    let siblings = |index: usize| Siblings { forw: other(index.checked_add(1)), back: other(index.checked_sub(1)) };
     at.iter().enumerate().map(|(index, &at)| (at, siblings(index))).collect()
 }
 
@@ -95,10 +95,14 @@ mod tests {
             assert_eq!(root.is_some(), count > 1);
             assert_eq!(tree.leaves[0].0 == 100, count == 1);
             let children: usize = tree.nodes.iter().map(|node| node.entries.len()).sum();
-            assert_eq!(children + usize::from(count == 1), tree.leaves.len() + tree.nodes.len().saturating_sub(1) + usize::from(count == 1));
+            assert_eq!(
+                children + usize::from(count == 1),
+                tree.leaves.len() + tree.nodes.len().saturating_sub(1) + usize::from(count == 1)
+            );
             assert!(tree.nodes.iter().all(|node| node.entries.len() <= 5));
             assert_eq!(usize::try_from(tree.blocks).expect("small"), tree.leaves.len() + tree.nodes.len());
-            let mut at: Vec<u32> = tree.leaves.iter().map(|leaf| leaf.0).chain(tree.nodes.iter().map(|n| n.at)).collect();
+            let mut at: Vec<u32> =
+                tree.leaves.iter().map(|leaf| leaf.0).chain(tree.nodes.iter().map(|n| n.at)).collect();
             at.sort_unstable();
             assert_eq!(at, (0..tree.blocks).map(|index| 100 + 4 * index).collect::<Vec<_>>());
         }

@@ -44,11 +44,8 @@ impl Space {
                 if let Some(agino) = group.take_open() {
                     return geometry.ino(group.agno, agino).ok_or_else(outside);
                 }
-                let made = if sparse {
-                    group.make_sparse_chunk(geometry, count)
-                } else {
-                    group.make_chunk(geometry, count)
-                };
+                let made =
+                    if sparse { group.make_sparse_chunk(geometry, count) } else { group.make_chunk(geometry, count) };
                 if let Some(agino) = made.then(|| group.take_open()).flatten() {
                     return geometry.ino(group.agno, agino).ok_or_else(outside);
                 }
@@ -65,7 +62,7 @@ impl Space {
 }
 
 fn may_be_sparse(geometry: &Geometry) -> bool {
-    geometry.features.has_sparse_inodes() && geometry.inodes.alloc_min_blocks < geometry.inodes.alloc_blocks
+    geometry.features.has_sparseinodes() && geometry.inodes.alloc_min_blocks < geometry.inodes.alloc_blocks
 }
 
 fn outside() -> Error {
@@ -102,8 +99,7 @@ impl Group {
         let Some(first) = geometry.agbno_agino(AgBlock(start)) else { return false };
         self.take_for_inodes(geometry, Run { start, len: inodes.alloc_blocks });
         for startino in (first.0..first.0 + inodes.alloc_inodes).step_by(64) {
-            let chunk =
-                InodeChunk { startino, holemask: 0, count: 64, freecount: INODES_PER_CHUNK, free: u64::MAX };
+            let chunk = InodeChunk { startino, holemask: 0, count: 64, freecount: INODES_PER_CHUNK, free: u64::MAX };
             self.chunks.insert(startino, chunk);
             self.open_chunks.insert(startino);
         }

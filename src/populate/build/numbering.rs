@@ -62,8 +62,11 @@ impl<'c> Numbering<'c> {
                 let at = match numbering.index[child.index()] {
                     Some(at) => at,
                     None => {
-                        let group =
-                            if is_folder { group_of_data(content, child, geometry, stored).unwrap_or(group) } else { group };
+                        let group = if is_folder {
+                            group_of_data(content, child, geometry, stored).unwrap_or(group)
+                        } else {
+                            group
+                        };
                         let ino = space.take_inode(geometry, count, group)?;
                         if is_folder {
                             folders.push((child, home(ino)));

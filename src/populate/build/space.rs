@@ -91,9 +91,9 @@ impl Space {
             let want = u32::try_from(left).unwrap_or(u32::MAX).min(MAX_BLOCKCOUNT);
             let align = if pieces.is_empty() { align } else { 1 };
             let found = self.follow(geometry, pieces.last(), want).or_else(|| self.find(first, want, align));
-            let (index, run) = found.or_else(|| self.largest(want)).ok_or_else(|| {
-                Error::Internal("there are enough free blocks, and none is found".into())
-            })?;
+            let (index, run) = found
+                .or_else(|| self.largest(want))
+                .ok_or_else(|| Error::Internal("there are enough free blocks, and none is found".into()))?;
             let group = &mut self.groups[index];
             if !group.free.take(run) {
                 return Err(Error::Internal("blocks that are not free are taken".into()));

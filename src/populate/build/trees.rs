@@ -52,7 +52,8 @@ impl Image<'_> {
             true => finobt_blocks(&self.geometry, group),
             false => 0,
         };
-        let used = u64::from(used) + u64::from(group.agf.refcount_blocks.get()) + u64::from(group.agf.rmap_blocks.get());
+        let used =
+            u64::from(used) + u64::from(group.agf.refcount_blocks.get()) + u64::from(group.agf.rmap_blocks.get());
         let free = u64::from(group.free.total()) + u64::from(group.agf.flcount.get());
         let kept = self.geometry.ag_reserve(group.agno).saturating_sub(used);
         if free < kept {
@@ -65,15 +66,19 @@ impl Image<'_> {
         if self.geometry.features.has_lazysbcount() {
             fdblocks += u64::from(group.agf.btreeblks.get());
         }
-        let count =
-            GroupCount { icount: group.agi.count.get().into(), ifree: group.agi.freecount.get().into(), fdblocks, kept };
+        let count = GroupCount {
+            icount: group.agi.count.get().into(),
+            ifree: group.agi.freecount.get().into(),
+            fdblocks,
+            kept,
+        };
         self.write_headers(index)?;
         Ok(count)
     }
 
     fn load_inode_trees(&mut self, index: usize) -> Result<()> {
         let features = self.geometry.features;
-        let sparse = features.has_sparse_inodes();
+        let sparse = features.has_sparseinodes();
         let group = &mut self.space.groups[index];
         let mut blocks: VecDeque<u32> = std::mem::take(&mut group.inode_tree_blocks).into();
         let chunks: Vec<InodeChunk> = group.chunks.values().copied().collect();
@@ -276,7 +281,10 @@ fn take_own(group: &mut Group, mut count: u32) -> Result<()> {
         let run = match group.free.find(count, 1, near) {
             Some(start) => Run { start, len: count },
             None => group.free.longest().ok_or_else(|| {
-                Error::Usage(format!("the image is full: no space is left for the btrees of allocation group {}", group.agno))
+                Error::Usage(format!(
+                    "the image is full: no space is left for the btrees of allocation group {}",
+                    group.agno
+                ))
             })?,
         };
         if !group.free.take(run) {
@@ -344,7 +352,10 @@ impl BlockStore for GroupStore<'_, '_> {
             None => {
                 let near = self.taken.last().copied().unwrap_or(group.next_chunk);
                 let start = group.free.find(1, 1, near).ok_or_else(|| {
-                    Error::Usage(format!("the image is full: no space is left for the btrees of allocation group {}", self.agno))
+                    Error::Usage(format!(
+                        "the image is full: no space is left for the btrees of allocation group {}",
+                        self.agno
+                    ))
                 })?;
                 group.free.take(Run { start, len: 1 });
                 start
