@@ -8,6 +8,7 @@
 mod area;
 mod checkpoint;
 mod clean;
+mod format;
 mod head;
 mod intents;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub use checkpoint::{
     ItemTotals, LoggedDone, LoggedIntent, Regions, TakenCheckpoint, WhiteoutCounters, WriterLayout,
 };
 pub use clean::CleanLog;
+pub use format::{BufferChange, DQUOT_SIZE, DoneBody, InodeChange, IntentBody, format_dquot, format_icreate};
 pub use intents::{Intent, IntentEvent, Intents};
 pub use parse::{
     Assembler, AttributeItem, BufferItem, BufferRun, Checkpoint, Checkpoints, CrcState, DquotItem, Fault, Gap, GapKind,

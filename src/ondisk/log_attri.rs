@@ -2,6 +2,7 @@
 
 use crate::error::Check;
 use crate::ondisk::log_item::{LogItemType, prefix_of_type};
+use zerocopy::IntoBytes;
 use zerocopy::byteorder::{ByteOrder, U16, U32, U64};
 
 /// Operations of an attribute intent.
@@ -90,6 +91,30 @@ impl AttriLogFormat {
         })
     }
 
+    /// The bytes of the first region; `None` when names are longer than the operation can say.
+    pub fn encode<O: ByteOrder>(&self) -> Option<Vec<u8>> {
+        let name_len = match self.new_name_len {
+            None => U32::<O>::new(self.name_len).to_bytes(),
+            Some(new) => {
+                let [a, b] = U16::<O>::new(u16::try_from(self.name_len).ok()?).to_bytes();
+                let [c, d] = U16::<O>::new(u16::try_from(new).ok()?).to_bytes();
+                [a, b, c, d]
+            }
+        };
+        let raw = RawAttriLogFormat::<O> {
+            type_: U16::new(LogItemType::Attri.number()),
+            size: U16::new(self.size),
+            igen: U32::new(self.igen),
+            id: U64::new(self.id),
+            ino: U64::new(self.ino),
+            op_flags: U32::new(self.op_flags),
+            name_len,
+            value_len: U32::new(self.value_len),
+            attr_filter: U32::new(self.attr_filter),
+        };
+        Some(raw.as_bytes().to_vec())
+    }
+
     /// The operation without other bits.
     pub fn operation(&self) -> u32 {
         self.op_flags & attri::TYPE_MASK
@@ -113,7 +138,6 @@ impl<O: ByteOrder> RawAttriLogFormat<O> {
 mod tests {
     use super::*;
     use crate::ondisk::{BigEndian, LittleEndian};
-    use zerocopy::IntoBytes;
 
     #[test]
     fn a_replaced_parent_pointer_has_two_names() {

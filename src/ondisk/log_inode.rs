@@ -5,7 +5,7 @@
 
 use crate::error::{Check, Rule};
 use crate::ondisk::dinode::flags2;
-use crate::ondisk::{OnDisk, RawDinode, RawDinodeCore, RawUuid};
+use crate::ondisk::{Be64, OnDisk, RawDinode, RawDinodeCore, RawUuid};
 use zerocopy::IntoBytes;
 use zerocopy::byteorder::{BigEndian, ByteOrder, U16, U32, U64};
 
@@ -336,6 +336,62 @@ impl<O: ByteOrder> RawLogDinode<O> {
         }
         bytes[..region.len()].copy_from_slice(region);
         if core.version >= 3 && region.len() < Self::SIZE { Err(truncated) } else { Ok(core) }
+    }
+
+    /// The core for the log of an inode that is to stand on disk like this. `crc` and `lsn` are taken over, and mean nothing.
+    pub fn from_disk(disk: &RawDinode) -> Self {
+        let (core, bigtime) = (&disk.core, disk.has_bigtime());
+        let time = |stamp: Be64| {
+            if bigtime {
+                LogTimestamp::Big(stamp.get()).encode::<O>()
+            } else {
+                LogTimestamp::decode::<BigEndian>(stamp.to_bytes(), false).encode::<O>()
+            }
+        };
+        let big_nextents = match core.version {
+            3.. => U64::<O>::new(core.big_nextents.get()).to_bytes(),
+            _ => {
+                let [a, b] = U16::<O>::new(core.flushiter()).to_bytes();
+                [0, 0, 0, 0, 0, 0, a, b]
+            }
+        };
+        RawLogDinode {
+            magic: core.magic.get().into(),
+            mode: core.mode.get().into(),
+            version: core.version,
+            format: core.format,
+            metatype: core.metatype.get().into(),
+            uid: core.uid.get().into(),
+            gid: core.gid.get().into(),
+            nlink: core.nlink.get().into(),
+            projid_lo: core.projid_lo.get().into(),
+            projid_hi: core.projid_hi.get().into(),
+            big_nextents,
+            atime: time(core.atime),
+            mtime: time(core.mtime),
+            ctime: time(core.ctime),
+            size: core.size.get().into(),
+            nblocks: core.nblocks.get().into(),
+            extsize: core.extsize.get().into(),
+            nextents: core.nextents.get().into(),
+            anextents: core.anextents.get().into(),
+            forkoff: core.forkoff,
+            aformat: core.aformat.to_ne_bytes()[0],
+            dmevmask: core.dmevmask.get().into(),
+            dmstate: core.dmstate.get().into(),
+            flags: core.flags.get().into(),
+            generation: core.generation.get().into(),
+            next_unlinked: core.next_unlinked.get().into(),
+            crc: disk.crc.get().into(),
+            changecount: disk.changecount.get().into(),
+            lsn: disk.lsn.get().into(),
+            flags2: disk.flags2.get().into(),
+            cowextsize: disk.cowextsize.get().into(),
+            pad2: disk.pad2,
+            crtime: time(disk.crtime),
+            ino: disk.ino.get().into(),
+            uuid: disk.uuid,
+        }
     }
 
     /// Number of data and of attribute extents.

@@ -158,6 +158,13 @@ impl<O: ByteOrder> RawDoneItem<O> {
         let kind = expect_kind(raw.type_.get(), &[Rud, RudRt, Cud, CudRt, Bud, Attrd, Xmd])?;
         Ok((kind, raw.intent_id.get()))
     }
+
+    /// The bytes of a done item of this type that has no extents.
+    pub fn encode(kind: LogItemType, intent_id: u64) -> Vec<u8> {
+        let (type_, size) = (U16::new(kind.number()), U16::new(1));
+        let raw = RawDoneItem::<O> { type_, size, pad: U32::ZERO, intent_id: U64::new(intent_id) };
+        raw.as_bytes().to_vec()
+    }
 }
 
 /// An extent to be freed or freed already.

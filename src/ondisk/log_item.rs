@@ -3,6 +3,7 @@
 
 use crate::error::{Check, Rule};
 use crate::ondisk::{Be32, BigEndian, OnDisk};
+use zerocopy::IntoBytes;
 use zerocopy::byteorder::{ByteOrder, U16, U32, U64};
 
 /// Type of a log item: the first field of its first region.
@@ -227,6 +228,19 @@ impl DquotLogFormat {
     pub fn decode<O: ByteOrder>(region: &[u8]) -> Result<Self, Check> {
         let raw: &RawDquotLogFormat<O> = prefix_of_type::<O, _>(region, LogItemType::Dquot)?;
         Ok(DquotLogFormat { id: raw.id.get(), blkno: raw.blkno.get(), len: raw.len.get(), boffset: raw.boffset.get() })
+    }
+
+    /// The bytes of the first region.
+    pub fn encode<O: ByteOrder>(&self) -> Vec<u8> {
+        let raw = RawDquotLogFormat::<O> {
+            type_: U16::new(LogItemType::Dquot.number()),
+            size: U16::new(2),
+            id: U32::new(self.id),
+            blkno: U64::new(self.blkno),
+            len: U32::new(self.len),
+            boffset: U32::new(self.boffset),
+        };
+        raw.as_bytes().to_vec()
     }
 }
 

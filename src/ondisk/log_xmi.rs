@@ -3,6 +3,7 @@
 
 use crate::error::Check;
 use crate::ondisk::log_item::{LogItemType, prefix_of_type};
+use zerocopy::IntoBytes;
 use zerocopy::byteorder::{ByteOrder, U16, U32, U64};
 
 /// Flags of an exchange intent.
@@ -91,13 +92,33 @@ impl XmiLogFormat {
             isizes: [raw.isize1.get(), raw.isize2.get()],
         })
     }
+
+    /// The bytes of the item.
+    pub fn encode<O: ByteOrder>(&self) -> Vec<u8> {
+        let raw = RawXmiLogFormat::<O> {
+            type_: U16::new(LogItemType::Xmi.number()),
+            size: U16::new(1),
+            pad: U32::ZERO,
+            id: U64::new(self.id),
+            inode1: U64::new(self.inodes[0]),
+            inode2: U64::new(self.inodes[1]),
+            igen1: U32::new(self.generations[0]),
+            igen2: U32::new(self.generations[1]),
+            startoff1: U64::new(self.startoffs[0]),
+            startoff2: U64::new(self.startoffs[1]),
+            blockcount: U64::new(self.blockcount),
+            flags: U64::new(self.flags),
+            isize1: U64::new(self.isizes[0]),
+            isize2: U64::new(self.isizes[1]),
+        };
+        raw.as_bytes().to_vec()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ondisk::{BigEndian, LittleEndian};
-    use zerocopy::IntoBytes;
 
     #[test]
     fn both_orders_are_decoded() {
