@@ -10,11 +10,6 @@ pub struct ChunkMap {
 }
 
 impl ChunkMap {
-    /// Whether no chunk is marked.
-    pub fn is_empty(&self) -> bool {
-        self.words.iter().all(|word| *word == 0)
-    }
-
     /// Marks chunk `index`.
     pub fn set(&mut self, index: usize) {
         let word = index / 64;
@@ -25,7 +20,7 @@ impl ChunkMap {
     }
 
     /// Whether chunk `index` is marked.
-    pub fn get(&self, index: usize) -> bool {
+    fn get(&self, index: usize) -> bool {
         self.words.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
@@ -46,14 +41,6 @@ impl ChunkMap {
             }
         }
         any
-    }
-
-    /// Marks what `other` marks.
-    pub fn merge(&mut self, other: &ChunkMap) {
-        if self.words.len() < other.words.len() {
-            self.words.resize(other.words.len(), 0);
-        }
-        self.words.iter_mut().zip(&other.words).for_each(|(mine, theirs)| *mine |= theirs);
     }
 
     /// Runs of marked chunks below `end`, in order: first chunk, and how many.
@@ -80,10 +67,6 @@ mod tests {
         map.set_bytes(5..5);
         assert_eq!(map.runs(512).collect::<Vec<_>>(), [(0, 3), (64, 1)]);
         assert_eq!(map.runs(2).collect::<Vec<_>>(), [(0, 2)]);
-        let mut other = ChunkMap::default();
-        other.set(3);
-        map.merge(&other);
-        assert_eq!(map.runs(512).next(), Some((0, 4)));
     }
 
     #[test]

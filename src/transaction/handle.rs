@@ -217,7 +217,7 @@ impl Transaction<'_> {
         let mut relogged = Vec::with_capacity(keys.len());
         for key in keys {
             self.store.newer.pin(&key);
-            relogged.push((key, self.store.newer.size_of(self.store.cache.geometry(), &key)?));
+            relogged.push((key, self.store.newer.size_of(self.store.cache.geometry(), &key, self.store.log.layout())?));
         }
         Ok(Commit {
             relogged,
