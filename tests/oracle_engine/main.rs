@@ -1,0 +1,8 @@
+//! What the engine writes, judged from outside: xfs_repair and xfs_logprint of xfsprogs 7.2, and this machine's kernel.
+
+#[path = "../oracle/reference.rs"]
+#[allow(dead_code)] // shared with other tests, which use more of it
+mod reference;
+
+mod image;
+mod store;
