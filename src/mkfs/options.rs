@@ -48,6 +48,8 @@ pub struct Options {
     pub label: [u8; 12],
     /// Sizes below those that mkfs.xfs supports are allowed (`--unsupported`).
     pub unsupported: bool,
+    /// A log whose size was not asked for is as small as Linux mounts it (`--minimize`).
+    pub smallest_log: bool,
 }
 
 impl Default for Options {
@@ -68,6 +70,7 @@ impl Default for Options {
             uuid: None,
             label: [0; 12],
             unsupported: false,
+            smallest_log: false,
         }
     }
 }

@@ -128,6 +128,11 @@ impl Content {
         &mut self.nodes[id.index()]
     }
 
+    /// All nodes, those that no name leads to among them.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter()
+    }
+
     /// The names in a directory; none in anything else.
     pub fn entries(&self, id: NodeId) -> impl Iterator<Item = (&[u8], NodeId)> {
         let entries = match &self.node(id).kind {

@@ -13,6 +13,8 @@
 //! | `folder` | a folder as source |
 //! | `prototype` | a prototype file as source |
 //! | `data` | where the bytes of a regular file are, and who takes them |
+//! | `spool` | a temporary file that takes them until the size of the image is known |
+//! | `minimize` | the smallest image that holds a tree |
 
 mod attribute;
 mod build;
@@ -23,10 +25,14 @@ mod filling;
 mod folder;
 #[cfg(test)]
 mod memory_sink;
+mod minimize;
 mod prototype;
+mod spool;
 
 pub use build::{BuildOptions, Builder, Summary};
 pub use content::{
     Attributes, Content, FLAGS, Kind, MAX_NAME, MAX_SYMLINK, MAX_XATTR_VALUE, Node, NodeId, Xattr, check_name,
 };
 pub use data::{Bytes, Data, DataSink, Piece, Range, Stored};
+pub use minimize::{Candidate, Candidates, Headroom, Regime, smallest};
+pub use spool::Spool;

@@ -229,7 +229,7 @@ fn default_size(context: &Context, inputs: &LogInputs, limits: &Limits, largest:
         blocks = blocks.max(sizes.blocks_in(bytes.min(LARGEST_BYTES)));
     }
     blocks = blocks.max(sizes.blocks_in(REALISTIC_BYTES));
-    if data < sizes.blocks_in(TINY) {
+    if data < sizes.blocks_in(TINY) || context.options.smallest_log {
         blocks = limits.smallest;
     }
     blocks.max(limits.smallest).min(largest).min(MOST_BLOCKS).min(sizes.blocks_in(LARGEST_BYTES))

@@ -11,7 +11,7 @@ use crate::buffer::{BlockCache, Verifier};
 use crate::device::{Device, random_bytes};
 use crate::error::{Error, Result};
 use crate::forms::Inode;
-use crate::geometry::{Geometry, Ino};
+use crate::geometry::Geometry;
 use crate::ondisk::dinode::flags;
 use crate::ondisk::{RawSuperblock, Timestamp};
 use crate::populate::data::{Bytes, DataSink, Stored};

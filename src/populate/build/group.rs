@@ -41,6 +41,8 @@ pub(super) struct Group {
     pub agf: RawAgf,
     /// See [`Group::agf`].
     pub agi: RawAgi,
+    /// The group has had less free space than it should keep back since it was made: a log fills it.
+    pub short_from_the_start: bool,
     /// Where the next chunk of inodes is looked for.
     pub next_chunk: u32,
 }
@@ -63,6 +65,7 @@ impl Group {
             inode_tree_blocks: Vec::new(),
             agf,
             agi,
+            short_from_the_start: false,
             next_chunk: 0,
         };
         group.read_space(cache)?;
@@ -73,7 +76,9 @@ impl Group {
         let used =
             u64::from(agf.refcount_blocks.get()) + u64::from(agf.rmap_blocks.get()) + finobt_blocks(geometry, &agi);
         let list = geometry.min_freelist(2, 2, agf.rmap_level.get() + 1);
-        group.kept_back = geometry.ag_reserve(agno).saturating_sub(used) + SET_ASIDE + u64::from(list);
+        let reserve = geometry.ag_reserve(agno).saturating_sub(used);
+        group.kept_back = reserve + SET_ASIDE + u64::from(list);
+        group.short_from_the_start = u64::from(agf.freeblks.get()) + u64::from(agf.flcount.get()) < reserve;
         Ok(group)
     }
 

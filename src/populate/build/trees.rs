@@ -56,7 +56,7 @@ impl Image<'_> {
             u64::from(used) + u64::from(group.agf.refcount_blocks.get()) + u64::from(group.agf.rmap_blocks.get());
         let free = u64::from(group.free.total()) + u64::from(group.agf.flcount.get());
         let kept = self.geometry.ag_reserve(group.agno).saturating_sub(used);
-        if free < kept {
+        if free < kept && !group.short_from_the_start {
             return Err(Error::Usage(format!(
                 "the image is full: allocation group {} keeps {kept} blocks for its btrees, and {free} are free",
                 group.agno
@@ -267,10 +267,13 @@ fn settle(geometry: &Geometry, group: &mut Group) -> Result<Plan> {
         let list = geometry.min_freelist(space_levels, space_levels, rmap_levels);
         let need = 2 * space_blocks + rmap_blocks + usize::try_from(list).map_err(|_| unsettled("the free list"))?;
         let short = need.saturating_sub(group.own_blocks.len());
-        if short == 0 {
+        // as in a filesystem that was just made, the free list gets what there is
+        let least = need - usize::try_from(list).map_err(|_| unsettled("the free list"))?;
+        if short == 0 || group.free.total() == 0 && least <= group.own_blocks.len() {
             return Ok(Plan { rmaps });
         }
-        take_own(group, u32::try_from(short).map_err(|_| unsettled("btree blocks"))?)?;
+        let count = u32::try_from(short).map_err(|_| unsettled("btree blocks"))?;
+        take_own(group, count.min(group.free.total().max(1)))?;
     }
 }
 
