@@ -14,5 +14,5 @@ mod xattrs;
 
 pub(super) use file::Opened;
 pub use place::FileIdentity;
-pub(super) use walk::read;
+pub(super) use walk::{Options, read};
 pub(super) use xattrs::XattrReader;

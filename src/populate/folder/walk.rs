@@ -15,7 +15,6 @@ use crate::error::{Error, Result};
 use crate::ondisk::Timestamp;
 use crate::ondisk::attr_short::AttrNamespace;
 use crate::populate::content::{Attributes, Kind, Node, NodeId};
-use crate::populate::data::Data;
 use crate::populate::filling::{Filling, device, symlink};
 use crate::report::name::escape;
 

@@ -8,4 +8,4 @@
 mod parse;
 mod token;
 
-pub(super) use parse::read;
+pub(super) use parse::{Options, read};
