@@ -175,7 +175,7 @@ fn dumps_are_not_believed() {
         bytes[at..at + value.len()].copy_from_slice(value);
         bytes
     };
-    let cases: [(&str, Vec<u8>); 13] = [
+    let cases: [(&str, Vec<u8>); 14] = [
         ("no magic number", with(&v2, 0, b"XMD3")),
         ("another version", with(&v2, 4, &[0, 0, 0, 3])),
         ("unknown flags", with(&v2, 12, &[0, 0, 0, 2])),
@@ -188,6 +188,7 @@ fn dumps_are_not_believed() {
         ("an end within an extent", v2[..v2.len() - 100].to_vec()),
         ("too many addresses", with(&v1, 4, &[0, 64])),
         ("an address behind the device", with(&v1, 16, &[0, 0, 1, 0, 0, 0, 0, 0])),
+        ("the last address of all, and the first", with(&v1, 16, &[&[0xff; 8][..], &[0; 8]].concat())),
         ("an end within a block", v1[..v1.len() - 100].to_vec()),
     ];
     for (what, dump) in cases {

@@ -24,8 +24,8 @@ use crate::ondisk::{Be16, OnDisk, crc};
 
 /// What values become.
 const VALUE: u8 = b'v';
-/// Blocks of the index of one fork that are kept in memory; no kernel makes as many.
-const MOST_BLOCKS: usize = 16_384;
+/// Bytes of the index of one fork that are kept in memory.
+const MOST_BYTES: usize = 64 << 20;
 
 /// The directory that a parent pointer names, if its value is one.
 fn parent_of(flags: u8, value: &[u8]) -> Option<u64> {
@@ -151,8 +151,9 @@ impl AttrFork<'_> {
         let size = self.dumper.geometry.blocksize as usize;
         let (mut found, mut seen, mut next) = (Vec::new(), HashSet::new(), vec![0]);
         while let Some(at) = next.pop() {
-            let Some(daddr) = self.daddr(at).filter(|_| seen.insert(at)) else { continue };
-            if found.len() >= MOST_BLOCKS {
+            // by its place on the disk: extents that lie over each other show a block many times
+            let Some(daddr) = self.daddr(at).filter(|daddr| seen.insert(daddr.0)) else { continue };
+            if found.len() * size >= MOST_BYTES {
                 self.warn(Check::new("attr_leaf", "block", Rule::Count), "more blocks of names than a fork can have");
                 break;
             }

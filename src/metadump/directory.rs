@@ -1,6 +1,6 @@
 //! Directories.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::dump::Dumper;
 use super::index::{self, IndexBlock};
@@ -10,6 +10,7 @@ use super::stale;
 use crate::error::{Check, Place, Result, Rule};
 use crate::geometry::Daddr;
 use crate::geometry::limits::BASIC_BLOCK;
+use crate::ondisk::da_block::RawDaBlkinfo;
 use crate::ondisk::dir_data::{
     DataKind, DirData, DirDataItem, RawDir3BlkHdr, RawDirBlockTail, RawDirDataEntry, RawDirDataUnused, entry_len,
 };
@@ -109,7 +110,8 @@ pub(super) fn copy(
     let has_crc = geometry.features.has_crc();
     let obscure = dumper.options.obscure && !is_metadata(dumper, fork.raw);
     let mut names = Names { dumper, fork, place, obscure, changed: HashMap::new() };
-    let mut held: Vec<IndexBlock> = Vec::new();
+    // blocks that extents lie over twice count once, so that memory is bounded by what there is
+    let (mut held, mut seen): (Vec<IndexBlock>, _) = (Vec::new(), HashSet::new());
     for (at, fragments) in directory_blocks(dumper, pieces) {
         let Some(mut block) = index::read(dumper, at, fragments)? else { continue };
         let whole = block.bytes.len() == geometry.directory.blksize as usize;
@@ -122,13 +124,18 @@ pub(super) fn copy(
         } else if at >= geometry.directory.free_start.0 {
             names.copy_free(sink, &mut block)?;
         } else if at >= geometry.directory.leaf_start.0 {
+            if let Err(check) = index::check_directory(&block.bytes, has_crc) {
+                names.damaged(check, &mut block, RawDaBlkinfo::SIZE);
+                block.copy(sink)?;
+                continue;
+            }
             if dumper.options.zero_stale {
                 index::clear_unused(&mut block.bytes, has_crc);
             }
-            if obscure {
-                held.push(block);
-            } else {
+            if !obscure {
                 block.copy(sink)?;
+            } else if seen.insert(block.fragments.first().map(|fragment| fragment.0)) {
+                held.push(block);
             }
         } else {
             names.copy_data(sink, &mut block)?;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::dump::Dumper;
 use super::order::Sink;
 use super::stale;
-use crate::error::Result;
+use crate::error::{Check, Result, Rule};
 use crate::geometry::Daddr;
 use crate::geometry::limits::BASIC_BLOCK;
 use crate::ondisk::da_block::{DA_NODE_MAXDEPTH, DaNode, RawDa3Blkinfo, RawDa3NodeHdr, RawDaNodeEntry, RawDaNodeHdr};
@@ -62,6 +62,15 @@ const fn leaf_header(crc: bool) -> usize {
 
 const fn node_header(crc: bool) -> usize {
     if crc { RawDa3NodeHdr::SIZE } else { RawDaNodeHdr::SIZE }
+}
+
+/// Whether `bytes` are a leaf or node of a directory's index.
+pub(super) fn check_directory(bytes: &[u8], crc: bool) -> std::result::Result<(), Check> {
+    match DirLeaf::decode(bytes, crc) {
+        Ok(_) => Ok(()),
+        Err(check) if check.rule == Rule::Magic => DaNode::decode(bytes, crc).map(|_| ()),
+        Err(check) => Err(check),
+    }
 }
 
 /// Makes zero what of a leaf or node of a directory's or attribute fork's index is not in use.

@@ -93,6 +93,13 @@ struct Piece {
     consumed: u64,
 }
 
+impl Piece {
+    /// The address behind it; `None` when there is none.
+    fn end(&self) -> Option<u64> {
+        self.daddr.checked_add((self.bytes.len() / SECTOR) as u64)
+    }
+}
+
 fn bad(what: impl Into<String>) -> Error {
     Error::Usage(format!("the dump is damaged: {}", what.into()))
 }
@@ -359,7 +366,7 @@ fn read_index_block(input: &mut dyn Read, index: &[u8]) -> Result<(Vec<Piece>, b
     for (address, contents) in addresses.iter().zip(bytes.chunks_exact(SECTOR)) {
         let daddr = address.get();
         match pieces.last_mut() {
-            Some(last) if last.daddr + (last.bytes.len() / SECTOR) as u64 == daddr => {
+            Some(last) if last.end() == Some(daddr) => {
                 last.bytes.extend_from_slice(contents);
                 last.consumed += contents.len() as u64;
             }
@@ -444,7 +451,7 @@ fn write_all(
         }
         if let Some(before) = &mut held
             && before.device == piece.device
-            && before.daddr.checked_add((before.bytes.len() / SECTOR) as u64) == Some(piece.daddr)
+            && before.end() == Some(piece.daddr)
             && before.bytes.len() + piece.bytes.len() <= PIECE
         {
             before.bytes.extend_from_slice(&piece.bytes);
