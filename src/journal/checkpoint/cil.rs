@@ -178,11 +178,11 @@ impl Cil {
 
     /// Ends the checkpoint, and begins the next one. `None` when there is nothing to write.
     pub fn take(&mut self) -> Option<TakenCheckpoint> {
+        let mut entries = std::mem::take(&mut self.entries);
         if self.is_empty() {
-            self.entries.clear();
+            self.counters.skipped += entries.len() as u64;
             return None;
         }
-        let mut entries = std::mem::take(&mut self.entries);
         // items of one commit stay in the order in which they came
         entries.sort_by_key(|entry| entry.order);
         let mut taken = TakenCheckpoint {

@@ -11,6 +11,8 @@ mod counters;
 mod item;
 mod layout;
 mod regions;
+#[cfg(test)]
+mod tests;
 
 pub use cil::{CheckpointItem, Cil, CilOptions, Committed, TakenCheckpoint};
 pub use counters::{ItemTotal, ItemTotals, WhiteoutCounters};

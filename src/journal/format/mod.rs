@@ -9,6 +9,8 @@ mod buffer;
 mod dquot;
 mod inode;
 mod intent;
+#[cfg(test)]
+mod tests;
 
 pub use buffer::BufferChange;
 pub use dquot::{DQUOT_SIZE, format_dquot};

@@ -11,6 +11,8 @@ mod frame;
 mod options;
 mod position;
 mod run;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub(super) use frame::{Frame, unmount_operation};

@@ -14,9 +14,9 @@ use crate::ondisk::log_record::{BBSIZE, CrcReach, header_blocks};
 pub(super) struct RecordShape {
     pub frame: Frame,
     pub reach: CrcReach,
-    /// Bytes of a full record, with headers.
+    /// Bytes of a full record, with headers: a multiple of the unit.
     pub size: usize,
-    /// Records are filled up to a multiple of so many bytes.
+    /// Records are filled up to a multiple of so many bytes: the stripe unit, or a sector.
     pub unit: usize,
     /// Where the log begins on its device, in bytes.
     pub start: u64,

@@ -78,7 +78,7 @@ impl LogWriter {
         let unit = if geometry.log.version >= 2 && geometry.log.stripe_unit > 1 {
             geometry.log.stripe_unit
         } else {
-            geometry.log.sectsize
+            geometry.log.sectsize.max(BASIC_BLOCK)
         };
         let shape = RecordShape {
             frame: Frame {
@@ -88,8 +88,9 @@ impl LogWriter {
                 size: options.record_size,
             },
             reach: options.layout.crc_reach(),
-            size: options.record_size as usize,
-            unit: unit.max(BASIC_BLOCK) as usize,
+            // a full record must not become longer than its headers have room for
+            size: (options.record_size - options.record_size % unit) as usize,
+            unit: unit as usize,
             start: area.start().0 * u64::from(BASIC_BLOCK),
             log_blocks: area.blocks(),
         };
@@ -140,9 +141,8 @@ impl LogWriter {
         // of each record, an operation's header is taken by a region that goes on, or is left empty
         let usable = self.shape.capacity() as u64 - op;
         let records = bytes.saturating_add(LEAD).div_ceil(usable);
-        let filling = (self.shape.size.next_multiple_of(self.shape.unit) - self.shape.size) as u64;
-        let commit = op + header;
-        LEAD + records * (op + header + filling) + commit + 2 * self.shape.unit as u64
+        // the last record of the items, and the one with the commit alone, are filled up
+        LEAD + records * (op + header) + op + header + 2 * self.shape.unit as u64
     }
 
     /// Writes a checkpoint, and makes it durable. `tail` is the oldest record that is still needed: the first of the oldest
