@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use reference::{Reference, missing, mkfs, reference, run, said, unmount};
 use tempfile::TempDir;
-use xfskit::buffer::{BlockKind, Request, SearchEffort};
-use xfskit::device::{Access, FileDevice, OpenFile};
+use xfskit::buffer::{BlockKind, SearchEffort};
+use xfskit::device::{FileDevice, OpenFile};
 use xfskit::error::{DeviceRole, Result};
-use xfskit::geometry::{AgBlock, AgNumber, Daddr, Geometry, Ino, Lsn};
+use xfskit::geometry::{AgNumber, Daddr, Geometry, Lsn};
 use xfskit::image::{Image, ImageDevices};
 use xfskit::journal::{
     BufferChange, BufferKey, Cil, CilOptions, Commit, DoneBody, FormatItem, InodeChange, IntentBody, ItemKey,
@@ -47,7 +47,15 @@ const ALL: &[&str] = &["5.10", "6.1", "6.12", "7.3"];
 const CASES: &[Case] = &[
     Case { name: "usual", mkfs: OLD, external: false, record_size: 32_768, layout: WriterLayout::USUAL, kernels: ALL },
     Case { name: "large", mkfs: OLD, external: false, record_size: 262_144, layout: WriterLayout::USUAL, kernels: ALL },
-    Case { name: "i386", mkfs: OLD, external: false, record_size: 16_384, layout: WriterLayout::I386, kernels: ALL },
+    // older kernels take the CRC of 32-bit x86 for a torn write
+    Case {
+        name: "i386",
+        mkfs: OLD,
+        external: false,
+        record_size: 16_384,
+        layout: WriterLayout::I386,
+        kernels: &["6.12", "7.3"],
+    },
     Case {
         name: "stripe",
         mkfs: &["-l", "su=64k", "-m", "rmapbt=0,autofsck=0", "-i", "exchange=0", "-n", "parent=0"],
@@ -94,7 +102,7 @@ const CASES: &[Case] = &[
         external: false,
         record_size: 16_384,
         layout: WriterLayout::I386,
-        kernels: &["5.10", "6.12"],
+        kernels: &["6.12"],
     },
     Case {
         name: "big-endian",
@@ -112,13 +120,16 @@ struct Made {
     log: Option<PathBuf>,
 }
 
+/// A folder in memory where there is one: the journals are made of some thousand writes that are each flushed.
 fn folder() -> TempDir {
-    let parent = std::env::var_os("XFSKIT_WORK").map_or_else(std::env::temp_dir, PathBuf::from);
+    let memory = PathBuf::from("/dev/shm");
+    let usual = || if memory.is_dir() { memory.clone() } else { std::env::temp_dir() };
+    let parent = std::env::var_os("XFSKIT_WORK").map_or_else(usual, PathBuf::from);
     tempfile::Builder::new().prefix("xfskit-logwriter.").tempdir_in(parent).expect("the folder can be written")
 }
 
 fn device(path: &Path, role: DeviceRole) -> Arc<FileDevice> {
-    let how = OpenFile { access: Access::Write, ..OpenFile::default() }.on(role);
+    let how = OpenFile::WRITE.on(role);
     Arc::new(FileDevice::open(path, how).expect("the file can be opened"))
 }
 
@@ -128,13 +139,17 @@ impl Made {
         let log = case.external.then(|| folder.join("log"));
         let mut command = mkfs(case.mkfs.iter().copied());
         if let Some(log) = &log {
-            command.args(["-l", &format!("logdev={},size=10m", log.display())]);
-            std::fs::File::create(log).and_then(|file| file.set_len(10 << 20)).expect("a sparse file");
+            command.args(["-l", &format!("logdev={},size=4128b", log.display())]);
+            std::fs::File::create(log).and_then(|file| file.set_len(4128 << 12)).expect("a sparse file");
         } else {
-            command.args(["-l", "size=10m"]);
+            command.args(["-l", "size=4128b"]);
         }
         std::fs::File::create(&data).and_then(|file| file.set_len(640 << 20)).expect("a sparse file");
-        let output = command.args(["-q", "-f", "-d", "agcount=8"]).arg(&data).output().expect("mkfs can be started");
+        let output = command
+            .args(["-q", "-f", "--unsupported", "-d", "agcount=8"])
+            .arg(&data)
+            .output()
+            .expect("mkfs can be started");
         assert!(output.status.success(), "{}: {}", case.name, said(&output));
         Made { data, log }
     }
@@ -142,7 +157,7 @@ impl Made {
     fn open(&self) -> Image {
         let mut devices = ImageDevices::of_data(device(&self.data, DeviceRole::Data));
         devices.log = self.log.as_ref().map(|log| device(log, DeviceRole::Log) as _);
-        Image::open(devices, SearchEffort::Quick).expect("a filesystem")
+        Image::open(devices, SearchEffort::Guesses).expect("a filesystem")
     }
 }
 
@@ -251,7 +266,7 @@ impl FormatItem for Contents {
 }
 
 /// Checkpoints that are written: enough for the log to go round.
-const ROUNDS: u32 = 90;
+const ROUNDS: u32 = 150;
 /// So many of the last ones are not in place, as the tail tells.
 const KEPT: usize = 3;
 
@@ -276,7 +291,7 @@ fn write_journal(case: &Case, made: &Made) -> BTreeMap<&'static str, u64> {
     for round in 0..ROUNDS {
         contents.change(round);
         // large regions, which do not matter in the end: an intent that is answered, half of them in the next checkpoint
-        let extents = (0..3000).map(|at| FreedExtent { start: 64 + at, len: 1 }).collect();
+        let extents = (0..4000).map(|at| FreedExtent { start: 64 + at, len: 1 }).collect();
         let intent = IntentBody::Free(FreeItem { kind: LogItemType::Efi, id: 0x7000 + u64::from(round), extents });
         let mut commit = contents.commit(case.layout);
         commit.intents.push(intent.format(case.layout).expect("it fits"));
@@ -296,7 +311,7 @@ fn write_journal(case: &Case, made: &Made) -> BTreeMap<&'static str, u64> {
         }
     }
     // the last round's answer is in the log by then
-    assert!(cil.is_empty() && writer.head().cycle() > first.cycle());
+    assert!(cil.is_empty() && writer.head().cycle() > first.cycle(), "{:?} {:?}", writer.head(), written.last());
     let mut items = BTreeMap::new();
     let kept = &written[written.len() - KEPT..];
     for (kind, total) in kept.iter().flat_map(|checkpoint| checkpoint.totals.iter().collect::<Vec<_>>()) {
@@ -352,7 +367,7 @@ fn judge(reference: &Reference, case: &Case, made: &Made, who: &str) {
     let image = made.open();
     assert_eq!(image.journal().expect("a sound log").state, LogState::Clean, "{}: {who}", case.name);
     let geometry = image.geometry();
-    assert_eq!(&geometry.label[..8], b"round 89", "{}: {who}", case.name);
+    assert_eq!(&geometry.label[..9], b"round 149", "{}: {who}", case.name);
     let (root, _) = image.cache().inode(geometry.rootino).expect("a sound inode");
     assert_eq!(root.core.uid.get(), 1000 + ROUNDS - 1, "{}: {who}", case.name);
     assert_eq!(root.timestamp(root.core.mtime).seconds, i64::from(MTIME), "{}: {who}", case.name);
