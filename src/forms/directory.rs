@@ -1,5 +1,6 @@
 //! Directories of every form, as lists of entries (Linux `fs/xfs/xfs_dir2_readdir.c`).
 
+use super::extents::find_extent;
 use super::file_blocks::MappedBlocks;
 use super::fork::{Fork, ForkForm, ForkKind};
 use super::inode::{FileType, Inode};
@@ -146,10 +147,12 @@ impl<'a> Directory<'a> {
         ControlFlow::Continue(())
     }
 
-    /// A directory of one block has its entries and its leaf in it.
+    /// A directory of one block has its entries and its leaf in it. One data block can also have a leaf of its own.
     pub(super) fn data_kind(&self) -> BlockKind {
-        let one = self.inode.size() == u64::from(self.source.geometry().directory.blksize);
-        if one { BlockKind::DirBlock } else { BlockKind::DirData }
+        let geometry = self.source.geometry();
+        let one = self.inode.size() == u64::from(geometry.directory.blksize);
+        let leaf = || find_extent(self.source, &self.fork, geometry.directory.leaf_start);
+        if one && !matches!(leaf(), Ok(Some(_))) { BlockKind::DirBlock } else { BlockKind::DirData }
     }
 
     pub(super) fn decode_data<'b>(&self, block: &'b Block) -> Result<DirData<'b>> {
