@@ -54,6 +54,8 @@ pub struct FreedExtent {
     pub attr_fork: bool,
     /// The blocks are of the file's mapping btree.
     pub bmbt_block: bool,
+    /// The group takes them back for its reference count or free inode btree.
+    pub held: bool,
 }
 
 /// A change of an attribute that may take several transactions.
@@ -188,8 +190,15 @@ mod tests {
     use super::*;
 
     fn free(start: u64) -> Deferred {
-        let extent =
-            FreedExtent { start: FsBlock(start), len: 1, owner: None, offset: 0, attr_fork: false, bmbt_block: false };
+        let extent = FreedExtent {
+            start: FsBlock(start),
+            len: 1,
+            owner: None,
+            offset: 0,
+            attr_fork: false,
+            bmbt_block: false,
+            held: false,
+        };
         Deferred::Free(extent)
     }
 

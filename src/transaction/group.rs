@@ -49,13 +49,40 @@ impl BusyExtents {
     }
 }
 
+/// Blocks that a group keeps free for the growth of some of its btrees (Linux `struct xfs_ag_resv`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hold {
+    /// Blocks that the btrees may come to need, with those that they have.
+    pub asked: u32,
+    /// Those that they do not have yet.
+    pub left: u32,
+}
+
+/// What a group keeps back from files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holdings {
+    /// For the reference count and the free inode btree.
+    pub metadata: Hold,
+    /// For the reverse mapping btree. Its blocks count as free ones, used or not.
+    pub rmapbt: Hold,
+    /// Blocks of the free space btrees without their roots, which count as free ones, too (Linux `m_allocbt_blks`).
+    pub free_space_btrees: u32,
+}
+
+impl Holdings {
+    /// Blocks that the superblock counts as free and no transaction can reserve.
+    pub fn hidden(&self) -> u64 {
+        u64::from(self.metadata.left) + u64::from(self.rmapbt.asked) + u64::from(self.free_space_btrees)
+    }
+}
+
 /// What is known of an allocation group in memory alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
     /// Blocks freed by the checkpoint that is being collected.
     pub busy: BusyExtents,
-    /// Free blocks that are held for the growth of its btrees, and that no file gets (`xfs_ag_resv.c`).
-    pub reserved: u32,
+    /// What it keeps back (`xfs_ag_resv.c`).
+    pub holdings: Holdings,
 }
 
 #[cfg(test)]

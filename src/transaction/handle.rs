@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::buffer::Buffer;
 use super::counters::{CounterChange, Counters};
 use super::deferred::{Deferrals, Deferred};
-use super::group::Group;
+use super::group::Holdings;
 use super::inode_item::InodeItem;
 use super::store::Store;
 use crate::buffer::Request;
@@ -23,7 +23,7 @@ pub(super) struct Before {
     pub(super) inodes: HashMap<Ino, Option<InodeItem>>,
     pub(super) cancelled: HashMap<BufferKey, Option<Request>>,
     pub(super) ordered: HashSet<BufferKey>,
-    pub(super) groups: BTreeMap<u32, Group>,
+    pub(super) holdings: BTreeMap<u32, Holdings>,
     pub(super) superblock: Option<RawSuperblock>,
 }
 
@@ -75,16 +75,33 @@ impl Transaction<'_> {
         self.store
     }
 
-    /// What is known of a group in memory alone, to be changed; cancelling puts it back.
+    /// What a group keeps back, to be changed; cancelling puts it back.
     ///
     /// # Errors
     /// `Usage` when there is no such group.
-    pub fn group_mut(&mut self, agno: AgNumber) -> Result<&mut Group> {
+    pub fn holdings_mut(&mut self, agno: AgNumber) -> Result<&mut Holdings> {
         let index = usize::try_from(agno.0).unwrap_or(usize::MAX);
         let group = self.store.groups.get_mut(index);
         let group = group.ok_or_else(|| Error::Usage(format!("there is no group {agno}")))?;
-        self.before.groups.entry(agno.0).or_insert_with(|| group.clone());
-        Ok(group)
+        self.before.holdings.entry(agno.0).or_insert(group.holdings);
+        Ok(&mut group.holdings)
+    }
+
+    /// What a group keeps back; nothing when there is no such group.
+    pub fn holdings(&self, agno: AgNumber) -> Holdings {
+        let group = self.store.groups.get(usize::try_from(agno.0).unwrap_or(usize::MAX));
+        group.map(|group| group.holdings).unwrap_or_default()
+    }
+
+    /// The part of the range that was freed and must keep its contents, as far as it lies lowest: first block and length.
+    pub fn busy_in(&self, agno: AgNumber, start: AgBlock, len: u32) -> Option<(AgBlock, u32)> {
+        let group = self.store.groups.get(usize::try_from(agno.0).unwrap_or(usize::MAX));
+        let committed = group.and_then(|group| group.busy.overlapping(start, len));
+        let end = start.0.saturating_add(len);
+        let own = self.busy.iter().filter(|(group, first, count)| {
+            *group == agno && first.0 < end && first.0.saturating_add(*count) > start.0
+        });
+        own.map(|(_, first, count)| (*first, *count)).chain(committed).min()
     }
 
     /// Puts off an operation to a later transaction of this chain.
@@ -250,9 +267,9 @@ impl Drop for Transaction<'_> {
         for key in before.ordered {
             self.store.ordered.remove(&key);
         }
-        for (agno, group) in before.groups {
+        for (agno, holdings) in before.holdings {
             if let Some(slot) = self.store.groups.get_mut(usize::try_from(agno).unwrap_or(usize::MAX)) {
-                *slot = group;
+                slot.holdings = holdings;
             }
         }
     }

@@ -38,6 +38,6 @@ mod write_back;
 pub use change::Logged;
 pub use counters::{CounterChange, Counters};
 pub use deferred::{AttributeChange, AttributeProgress, Deferrals, Deferred, DeferredKind, FreedExtent, PendingIntent};
-pub use group::{BusyExtents, Group};
+pub use group::{BusyExtents, Group, Hold, Holdings};
 pub use handle::Transaction;
 pub use store::{Store, StoreOptions};

@@ -3,6 +3,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`space`] | blocks allocated and freed, reverse mappings, reference counts |
+//! | [`finish`] | deferred operations finished |
 //! | [`mapping`] | which blocks a fork has, and how it gets and loses them |
 //! | [`inodes`] | inodes allocated and freed, and the lists of those without a name |
 //! | [`directory`] | names added to directories, taken out and replaced |
@@ -11,6 +13,8 @@
 
 pub mod attributes;
 pub mod directory;
+pub mod finish;
 pub mod inodes;
 pub mod mapping;
+pub mod space;
 pub mod symlink;
