@@ -90,6 +90,11 @@ impl Options {
                 None => (item, None),
             };
             let suboption = group.suboptions().find(|suboption| suboption.name == name);
+            if suboption.is_none() && group == Group::Proto {
+                // what is no suboption is the path, whatever signs are in it
+                self.add(Key::ProtoFile.suboption(), Some(item))?;
+                continue;
+            }
             self.add(suboption.ok_or_else(|| unknown(group, item))?, value)?;
         }
         Ok(())

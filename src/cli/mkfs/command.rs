@@ -43,7 +43,7 @@ fn suboptions(group: Group) -> Arg {
         Group::Log => "Log: size, place, stripes",
         Group::Metadata => "Metadata and quota",
         Group::Naming => "Directories",
-        Group::Proto => "Files to fill the filesystem with (not supported yet)",
+        Group::Proto => "Files to fill the filesystem with: a folder or a prototype file",
         Group::Realtime => "Realtime section: device, extents, groups, zones",
         Group::Sector => "Sector size",
     };
@@ -69,6 +69,9 @@ fn flags() -> Vec<Arg> {
     let text = |name: &'static str, value: &'static str, help: &'static str| {
         Arg::new(name).value_name(value).overrides_with(name).help(help)
     };
+    let list = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).action(ArgAction::Append).help(help)
+    };
     vec![
         text("label", "LABEL", "Label, of at most 12 bytes").short('L').allow_hyphen_values(true),
         flag("force", "Overwrite a known filesystem, partition table or volume").short('f').short_alias('C'),
@@ -81,6 +84,16 @@ fn flags() -> Vec<Arg> {
             .visible_alias("allow-small"),
         text("size", "BYTES", "Make the image file, or an existing one, this long; suffixes k, m, g, t, p, e")
             .long("size"),
+        list(
+            "tar",
+            "FILE",
+            "Fill from an archive, plain or with gzip or zstd; - is the standard input; layers in their order",
+        ),
+        list("exclude", "GLOB", "Leave out files with such a name, or such a path if there is a slash in it"),
+        text("owner", "UID:GID", "Let everything belong to this user and group").long("owner"),
+        text("map", "FILE", "Set owners and modes, and make devices, as the lines of FILE say").long("map"),
+        flag("minimize", "Make the image as small as its files allow").long("minimize"),
+        text("headroom", "BYTES|N%", "With --minimize: leave so much space free").long("headroom"),
         text("target", "kernel=X.Y[,grub=X.Y]", "Only use features that this kernel, and this GRUB, can use")
             .long("target"),
         flag("dry-run", "Say what would be made, and make nothing").long("dry-run"),

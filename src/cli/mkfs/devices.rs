@@ -1,6 +1,7 @@
 //! The devices: looked at before anything is decided, opened for writing when everything is.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 
@@ -171,8 +172,8 @@ impl Opened {
     }
 
     /// The data device.
-    pub fn data(&self) -> &dyn Device {
-        &*self.data.device
+    pub fn data(&self) -> &Arc<dyn Device> {
+        &self.data.device
     }
 
     /// The device of an external log.

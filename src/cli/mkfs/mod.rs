@@ -2,6 +2,8 @@
 
 mod command;
 mod devices;
+mod fill;
+mod minimize;
 mod request;
 mod run;
 mod target;

@@ -6,6 +6,7 @@ use std::io::Read;
 use clap::{ArgMatches, FromArgMatches};
 
 use super::command::id;
+use super::fill::Fill;
 use crate::cli::source::SourceArgs;
 use crate::error::{Error, Result};
 use crate::mkfs::Options;
@@ -33,6 +34,8 @@ pub(super) struct Request {
     pub size: Option<u64>,
     pub target: Option<Target>,
     pub source: SourceArgs,
+    /// What the filesystem is to hold.
+    pub fill: Option<Fill>,
 }
 
 impl Request {
@@ -44,7 +47,12 @@ impl Request {
         let set = |name| matches.get_flag(name);
         let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
         let version = set("version");
-        let options = if version { Options::default() } else { options(matches)? };
+        let mut options = if version { Options::default() } else { options(matches)? };
+        let fill = Fill::from_matches(matches, &options)?;
+        if fill.as_ref().is_some_and(|fill| fill.minimize.is_some()) {
+            options.unsupported = true;
+            options.smallest_log = true;
+        }
         let source = SourceArgs::from_arg_matches(matches).map_err(|error| Error::Usage(error.to_string()))?;
         Ok(Request {
             makecfg: options.text(Key::ConfigMakecfg).map(str::to_string),
@@ -58,6 +66,7 @@ impl Request {
             size: text("size").map(image_size).transpose()?,
             target: text("target").map(target).transpose()?,
             source,
+            fill,
         })
     }
 }
@@ -92,9 +101,6 @@ fn options(matches: &ArgMatches) -> Result<Options> {
     }
     ordered.sort_by_key(|(index, ..)| *index);
     for (_, group, list) in ordered {
-        if group == Group::Proto {
-            return Err(Error::Usage("-p: filling a filesystem while it is made is not supported yet".into()));
-        }
         options.add_list(group, list)?;
     }
     let mut devices = matches.get_many::<String>("device").into_iter().flatten();
@@ -106,11 +112,6 @@ fn options(matches: &ArgMatches) -> Result<Options> {
     }
     if let Some(path) = options.text(Key::ConfigOptions).map(str::to_string) {
         config_file::read(&path, &contents("-c options", &path)?, &mut options)?;
-    }
-    for suboption in Group::Proto.suboptions() {
-        if options.text(suboption.key).is_some() || options.number(suboption.key).is_some() {
-            return Err(Error::Usage("[proto]: filling a filesystem while it is made is not supported yet".into()));
-        }
     }
     if let Some(label) = matches.get_one::<String>("label") {
         let room = options

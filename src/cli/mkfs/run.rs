@@ -12,6 +12,8 @@ use serde_json::json;
 
 use super::TOOL;
 use super::devices::{Opened, check_contents, look};
+use super::fill::Input;
+use super::minimize::{Spooled, measure};
 use super::request::Request;
 use super::target::resolve_for;
 use crate::cli::output::{complain, say};
@@ -20,6 +22,7 @@ use crate::mkfs::devices::Devices;
 use crate::mkfs::layout::{Layout, Timestamp};
 use crate::mkfs::report::{self, Names};
 use crate::mkfs::{self, Environment, config_file};
+use crate::populate::{BuildOptions, Builder};
 
 /// Every generation number of a filesystem that is to be the same each time; mkfs.xfs takes this one too.
 const SEED: u32 = 0x5345_4544;
@@ -28,13 +31,22 @@ const SEED: u32 = 0x5345_4544;
 const LONG_WORK: u32 = 10_000;
 
 /// Does what was asked for.
-pub(super) fn run(request: Request) -> anyhow::Result<()> {
+pub(super) fn run(mut request: Request) -> anyhow::Result<()> {
     if request.version {
         return say(&format!("{TOOL} version {}\n", env!("CARGO_PKG_VERSION")));
     }
-    let devices = look(&request)?;
+    let mut devices = look(&request)?;
     check_contents(&request, &devices)?;
-    let resolved = resolve_for(request.target, &request.options, &devices, &environment(&request))?;
+    let environment = environment(&request);
+    let mut spooled = None;
+    if let Some((fill, headroom)) = request.fill.as_ref().and_then(|fill| Some((fill, fill.minimize?))) {
+        let found = measure(&request, fill, headroom, &devices, &environment)?;
+        request.size = Some(found.bytes);
+        spooled = Some(found);
+        devices = look(&request)?;
+        check_contents(&request, &devices)?;
+    }
+    let resolved = resolve_for(request.target, &request.options, &devices, &environment)?;
     if !request.quiet {
         resolved.notes.iter().for_each(|note| complain(TOOL, note));
     }
@@ -42,6 +54,11 @@ pub(super) fn run(request: Request) -> anyhow::Result<()> {
     if let Some(path) = &request.makecfg {
         return fs::write(path, config_file::text(&layout)).with_context(|| path.clone());
     }
+    let files = match (&request.fill, spooled) {
+        (_, Some(spooled)) => Files::Spooled(Box::new(spooled)),
+        (Some(fill), None) if !request.dry_run => Files::Sources(Box::new(fill.open(&layout)?)),
+        _ => Files::None,
+    };
     // a device that is in use is refused before anything is said
     let was_there = Path::new(&devices.data.name).exists();
     let opened = if request.dry_run { None } else { Some(Opened::new(&request, &devices)?) };
@@ -49,7 +66,7 @@ pub(super) fn run(request: Request) -> anyhow::Result<()> {
         say(&description(&request, &devices, &layout))?;
     }
     if let Some(opened) = opened {
-        let made = make(&opened, &request, &devices, &layout);
+        let made = make(&opened, &request, &devices, &layout, files);
         if made.is_err() && !was_there {
             // nothing of value is in a file that was not there; a failure to remove it changes nothing
             let _ = fs::remove_file(&devices.data.name);
@@ -59,12 +76,42 @@ pub(super) fn run(request: Request) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn make(opened: &Opened, request: &Request, devices: &Devices, layout: &Layout) -> crate::error::Result<()> {
+/// What the filesystem is filled with.
+enum Files {
+    None,
+    /// Sources that are read while it is made.
+    Sources(Box<Input>),
+    /// Files that were read, so that its size is known.
+    Spooled(Box<Spooled>),
+}
+
+fn make(
+    opened: &Opened,
+    request: &Request,
+    devices: &Devices,
+    layout: &Layout,
+    files: Files,
+) -> crate::error::Result<()> {
     opened.prepare(request, devices, layout)?;
     let bar = progress_bar(layout.data.agcount);
-    mkfs::format(layout, opened.data(), opened.log(), opened.realtime(), &mut || bar.inc(1))?;
+    let data = opened.data();
+    let unfinished = mkfs::prepare(layout, &**data, opened.log(), opened.realtime(), &mut || bar.inc(1))?;
     bar.finish_and_clear();
-    Ok(())
+    let options = BuildOptions { seed: layout.seed, trial: false };
+    let builder = || Builder::new(unfinished.superblock(), data, options);
+    match files {
+        Files::None => unfinished.finish(&**data).map(|_| ()),
+        Files::Sources(input) => {
+            let mut builder = builder()?;
+            let content = input.read(devices, &mut builder)?;
+            builder.finish(&content).map(|_| ())
+        }
+        Files::Spooled(spooled) => {
+            let mut builder = builder()?;
+            spooled.spool.copy_to(&mut builder)?;
+            builder.finish(&spooled.content).map(|_| ())
+        }
+    }
 }
 
 /// A bar that counts allocation groups, on a terminal alone and where there are so many that it takes a while.
