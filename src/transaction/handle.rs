@@ -13,8 +13,9 @@ use crate::error::{Error, Result};
 use crate::geometry::reservation::Reservation;
 use crate::geometry::{AgBlock, AgNumber, Ino};
 use crate::journal::BufferKey;
-use crate::journal::{Commit, ItemKey, LoggedDone, LoggedIntent};
-use crate::ondisk::RawSuperblock;
+use crate::journal::{Commit, ItemKey, LoggedDone, LoggedIntent, format_icreate};
+use crate::ondisk::log_item::RawIcreateLog;
+use crate::ondisk::{BigEndian, RawSuperblock};
 
 /// What stood before the transaction, as far as it has changed it.
 #[derive(Debug, Default)]
@@ -128,8 +129,17 @@ impl Transaction<'_> {
     }
 
     /// Logs that a run of inodes was created; their clusters have been given to [`Transaction::write_ordered`].
-    pub fn log_icreate(&mut self, item: Vec<u8>) {
-        self.icreates.push(item);
+    pub fn log_icreate(&mut self, item: &RawIcreateLog<BigEndian>) {
+        let layout = self.store.log.layout();
+        self.icreates.push(format_icreate(item, layout));
+    }
+
+    /// The group where the next directory goes: one after the other, so that directories are spread over all of them.
+    pub fn next_directory_group(&mut self) -> AgNumber {
+        let groups = self.store.geometry().agcount;
+        let next = self.store.directory_rotor % groups;
+        self.store.directory_rotor = (next + 1) % groups;
+        AgNumber(next)
     }
 
     /// Changes the superblock's counters, when it commits.

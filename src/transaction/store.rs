@@ -68,6 +68,8 @@ pub struct Store {
     pub(super) ail: Ail,
     /// Blocks that become durable with the checkpoint that is being collected, though it does not log them.
     pub(super) ordered: HashSet<BufferKey>,
+    /// The group where the next directory goes (`m_agirotor`).
+    pub(super) directory_rotor: u32,
     /// The id of the next intent.
     pub(super) next_intent: u64,
     /// Intents of the checkpoint that is being collected.
@@ -110,6 +112,7 @@ impl Store {
             log,
             ail: Ail::default(),
             ordered: HashSet::new(),
+            directory_rotor: 0,
             next_intent: 1,
             new_intents: Vec::new(),
             done_intents: Vec::new(),

@@ -50,8 +50,11 @@ impl Store {
         Ok(inode)
     }
 
-    /// The cluster in which an inode lies, and where in it.
-    pub(super) fn cluster(&self, ino: Ino) -> Result<(Request, u32)> {
+    /// The cluster in which an inode lies, and where in it, in bytes.
+    ///
+    /// # Errors
+    /// `Usage` when no inode can have this number.
+    pub fn cluster(&self, ino: Ino) -> Result<(Request, u32)> {
         let outside = || Error::Usage(format!("no inode can have the number {ino}"));
         cluster_of(self.geometry(), ino).ok_or_else(outside)
     }

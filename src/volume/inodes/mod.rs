@@ -3,16 +3,24 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `core` | the core of an inode changed in place |
 //! | `allocate` | a free inode found or made |
 //! | `initial` | the core of a new inode |
 //! | `free` | an inode freed |
 //! | `unlinked` | the lists of inodes without a name |
 
 mod allocate;
+mod chunk;
+mod core;
 mod free;
+mod group;
 mod initial;
+mod times;
+mod tree;
+mod tree_blocks;
 mod unlinked;
 
+pub use self::core::change;
 pub use allocate::allocate;
 pub use free::free;
 pub use initial::{NewInode, create};

@@ -1,9 +1,13 @@
-//! Blocks allocated for a range of a file.
+//! Blocks allocated for a range of a file (`xfs_bmapi_write`, `xfs_bmapi_allocate`).
 
+use super::fork::OpenFork;
+use super::placement::{Hole, HolePurpose, place};
+use super::window::end_of;
 use crate::error::{Error, Result};
 use crate::forms::ForkKind;
 use crate::geometry::{FileBlock, Ino};
 use crate::ondisk::Extent;
+use crate::ondisk::extent::{MAX_BLOCKCOUNT, MAX_STARTOFF};
 use crate::transaction::Transaction;
 
 /// What blocks are allocated for.
@@ -20,17 +24,71 @@ pub enum Growth {
 }
 
 /// Allocates what is not mapped yet of `count` blocks of a fork from `at` on. Returns the extents that now cover the range,
-/// cut to it, as far as it has come: with [`Growth::Contents`], the range may not be covered to its end.
+/// cut to it, as far as it has come: with [`Growth::Contents`], the range may not be covered to its end. What is mapped
+/// already stays as it is, unwritten or not.
 ///
 /// # Errors
 /// `NoSpace` when there is no room; `Unsupported` for realtime files; `Corrupt` when the fork or the group is damaged.
 pub fn grow(
-    _tx: &mut Transaction<'_>,
-    _ino: Ino,
-    _fork: ForkKind,
-    _at: FileBlock,
-    _count: u32,
-    _growth: Growth,
+    tx: &mut Transaction<'_>,
+    ino: Ino,
+    fork: ForkKind,
+    at: FileBlock,
+    count: u32,
+    growth: Growth,
 ) -> Result<Vec<Extent>> {
-    Err(Error::Unsupported("growing files".to_owned()))
+    let end = at.0.saturating_add(u64::from(count));
+    if end > MAX_STARTOFF {
+        return Err(Error::Usage(format!("block {} lies behind the end of every file", end - 1)));
+    }
+    let mut open = OpenFork::open(tx, ino, fork, at.0, end)?;
+    let mut blocks = 0;
+    let purpose = if growth == Growth::Metadata { HolePurpose::Metadata } else { HolePurpose::Contents };
+    while let Some(hole) = first_hole(&open, at.0, end, purpose) {
+        let unwritten = growth == Growth::Contents { unwritten: true } && tx.store().geometry().features.has_extflg();
+        let found = place(tx, &open, &hole)?.ok_or_else(|| no_space(ino, &hole))?;
+        let new = Extent { unwritten, ..found };
+        if !open.window.insert(new) {
+            return Err(Error::Internal("blocks were allocated for what is mapped already".to_owned()));
+        }
+        open.owner.mapped(tx, &new);
+        blocks += i64::from(new.blockcount);
+        if purpose == HolePurpose::Contents {
+            break;
+        }
+    }
+    open.store(tx, blocks)?;
+    Ok(covered(&open.window.parts(at.0, end), at.0))
+}
+
+fn no_space(ino: Ino, hole: &Hole) -> Error {
+    Error::NoSpace(format!("{} blocks for inode {ino}", hole.len))
+}
+
+/// The first part of the range that nothing maps, not longer than an extent can be.
+fn first_hole(open: &OpenFork, start: u64, end: u64, purpose: HolePurpose) -> Option<Hole> {
+    let mut at = start;
+    while at < end {
+        let next = open.window.at_or_after(at);
+        match next {
+            Some(next) if next.startoff <= at => at = end_of(&next),
+            _ => {
+                let last = next.map_or(end, |next| next.startoff.min(end));
+                let len = (last - at).min(u64::from(MAX_BLOCKCOUNT));
+                return Some(Hole { at, len: u32::try_from(len).unwrap_or(MAX_BLOCKCOUNT), purpose });
+            }
+        }
+    }
+    None
+}
+
+/// The extents that follow each other without a hole from `at` on.
+fn covered(parts: &[Extent], at: u64) -> Vec<Extent> {
+    let mut next = at;
+    let follow = |extent: &&Extent| {
+        let follows = extent.startoff == next;
+        next = end_of(extent);
+        follows
+    };
+    parts.iter().take_while(follow).copied().collect()
 }

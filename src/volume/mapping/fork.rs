@@ -1,0 +1,362 @@
+//! A fork opened to be changed: part of its extents in memory, and how what has changed is stored.
+
+use zerocopy::IntoBytes;
+
+use super::deferrals::Owner;
+use super::tree_blocks::TreeBlocks;
+use super::window::{Difference, Window, end_of};
+use crate::btree::{Cursor, EditRoot, Editor, Layout, Node, NodeBuf, SortKey, TreeIdentity, TreeOwner};
+use crate::error::{Check, Error, Result, Rule};
+use crate::forms::{ForkForm, ForkKind, Inode};
+use crate::geometry::{BtreeKind, Ino};
+use crate::ondisk::dinode::{MAX_EXTCNT_ATTR_SMALL, MAX_EXTCNT_DATA_SMALL, flags2, format};
+use crate::ondisk::log_inode::field;
+use crate::ondisk::{Extent, OnDisk, RawDinode, RawExtent};
+use crate::transaction::Transaction;
+use crate::volume::inodes;
+
+/// How many extents a window that is opened from its end holds at most besides those asked for.
+const BACKWARD: usize = 16;
+
+/// Where the extents of a fork are kept.
+#[derive(Clone, Debug)]
+enum Kept {
+    /// In the inode.
+    List,
+    /// In a btree, whose root is this.
+    Tree(NodeBuf),
+}
+
+/// A fork opened to be changed.
+pub(super) struct OpenFork {
+    pub(super) owner: Owner,
+    pub(super) inode: Inode,
+    kept: Kept,
+    nextents: u64,
+    /// Bytes of the fork in the inode.
+    size: usize,
+    old: Window,
+    pub(super) window: Window,
+    /// No extents follow those of the window.
+    pub(super) to_end: bool,
+}
+
+impl OpenFork {
+    /// The fork with all extents that touch the blocks from `start` to before `end`, and a neighbour to each side.
+    pub(super) fn open(tx: &mut Transaction<'_>, ino: Ino, fork: ForkKind, start: u64, end: u64) -> Result<Self> {
+        let mut open = Self::closed(tx, ino, fork)?;
+        if let Kept::Tree(root) = &open.kept {
+            let root = root.clone();
+            let (extents, to_end) = open.with_editor(tx, root, |editor| {
+                let mut cursor = Cursor::at_or_before(editor, key_of(start.saturating_sub(1)))?;
+                let mut extents = Vec::new();
+                while let Some(record) = cursor.next_record()? {
+                    let extent = extent_of(&record)?;
+                    extents.push(extent);
+                    if extent.startoff >= end {
+                        return Ok((extents, false));
+                    }
+                }
+                Ok((extents, true))
+            })?;
+            open.set_window(extents, to_end)?;
+        }
+        Ok(open)
+    }
+
+    /// The fork with the last `most` extents that touch the blocks from `start` to before `end`, and what comes before them.
+    pub(super) fn open_last(
+        tx: &mut Transaction<'_>,
+        ino: Ino,
+        fork: ForkKind,
+        (start, end): (u64, u64),
+        most: usize,
+    ) -> Result<Self> {
+        if most > BACKWARD {
+            return Self::open(tx, ino, fork, start, end);
+        }
+        let mut open = Self::closed(tx, ino, fork)?;
+        if let Kept::Tree(root) = &open.kept {
+            let root = root.clone();
+            let extents = open.with_editor(tx, root, |editor| {
+                let (mut extents, mut behind) = (Vec::new(), end);
+                while let Some(last) = behind.checked_sub(1).filter(|_| extents.len() <= most) {
+                    let record = Cursor::at_or_before(editor, key_of(last))?.next_record()?;
+                    let Some(extent) = record.map(|record| extent_of(&record)).transpose()? else { break };
+                    if extent.startoff > last {
+                        break;
+                    }
+                    extents.push(extent);
+                    if end_of(&extent) <= start {
+                        break;
+                    }
+                    behind = extent.startoff;
+                }
+                extents.reverse();
+                Ok(extents)
+            })?;
+            open.set_window(extents, false)?;
+        }
+        Ok(open)
+    }
+
+    fn closed(tx: &Transaction<'_>, ino: Ino, kind: ForkKind) -> Result<Self> {
+        let inode = tx.inode(ino)?;
+        if kind == ForkKind::Data && inode.is_realtime() {
+            return Err(Error::Unsupported(format!("changing the mappings of inode {ino}, a realtime file")));
+        }
+        let shared = kind == ForkKind::Data && inode.raw().flags2_or_zero() & flags2::REFLINK != 0;
+        let missing = || Error::Internal(format!("inode {ino} has no such fork"));
+        let fork = inode.fork(kind)?.ok_or_else(missing)?;
+        let (kept, list) = match fork.form {
+            ForkForm::Extents(list) => (Kept::List, list.iter().map(RawExtent::decode).collect()),
+            ForkForm::Btree(root) => (Kept::Tree(NodeBuf::of(&root)), Vec::new()),
+            ForkForm::Local(_) | ForkForm::Device(_) | ForkForm::MetaBtree(_) => {
+                return Err(Error::Internal(format!("a fork of inode {ino} has no extents")));
+            }
+        };
+        let (nextents, size) = (fork.nextents, fork.bytes().len());
+        let mut open = OpenFork {
+            owner: Owner { ino, fork: kind, shared },
+            inode,
+            kept,
+            nextents,
+            size,
+            old: Window::default(),
+            window: Window::default(),
+            to_end: true,
+        };
+        open.set_window(list, true)?;
+        Ok(open)
+    }
+
+    fn set_window(&mut self, extents: Vec<Extent>, to_end: bool) -> Result<()> {
+        if extents.windows(2).any(|pair| end_of(&pair[0]) > pair[1].startoff) {
+            return Err(self.corrupt("startoff", Rule::Order));
+        }
+        self.old = Window::new(extents);
+        self.window = self.old.clone();
+        self.to_end = to_end;
+        Ok(())
+    }
+
+    pub(super) fn corrupt(&self, name: &'static str, rule: Rule) -> Error {
+        Error::corrupt(Check::new("bmbt_rec", name, rule), self.inode.place.clone())
+    }
+
+    /// Calls `what` with an editor of the tree with this root.
+    fn with_editor<T>(
+        &self,
+        tx: &mut Transaction<'_>,
+        root: NodeBuf,
+        what: impl FnOnce(&Editor<'_, TreeBlocks<'_, '_>>) -> Result<T>,
+    ) -> Result<T> {
+        let (layout, identity) = self.shape(tx);
+        let mut blocks = TreeBlocks::new(tx, self.owner.ino, self.owner.fork);
+        let root = EditRoot::Inode { node: root, fork_size: self.size };
+        what(&Editor::open(&mut blocks, layout, identity, root))
+    }
+
+    fn shape(&self, tx: &Transaction<'_>) -> (Layout, TreeIdentity) {
+        let geometry = tx.store().geometry();
+        let owner = TreeOwner::Inode(self.owner.ino);
+        (Layout::of_block(geometry, BtreeKind::Bmbt), TreeIdentity::new(geometry, owner))
+    }
+
+    /// How many blocks an extent btree may need when records are added.
+    pub(super) fn is_tree(&self) -> bool {
+        matches!(self.kept, Kept::Tree(_))
+    }
+
+    /// Whether the list in the inode is full.
+    pub(super) fn is_full_list(&self) -> bool {
+        !self.is_tree() && self.window.extents().len() >= self.size / RawExtent::SIZE
+    }
+
+    /// Stores what has changed. `blocks` is by how many the file grew, those of its btree left out. The window stays open.
+    pub(super) fn store(&mut self, tx: &mut Transaction<'_>, blocks: i64) -> Result<()> {
+        let difference = self.window.difference(&self.old);
+        if difference.is_empty() && blocks == 0 {
+            return Ok(());
+        }
+        let added = difference.added.len() as u64;
+        let nextents = (self.nextents + added).checked_sub(difference.removed.len() as u64);
+        self.nextents = nextents.ok_or_else(|| self.corrupt("nextents", Rule::Mismatch))?;
+        let fits = usize::try_from(self.nextents).is_ok_and(|count| count <= self.size / RawExtent::SIZE);
+        let stored = match (&self.kept, fits) {
+            (Kept::List, true) => Stored { kept: Kept::List, bytes: list_bytes(self.window.extents())?, blocks: 0 },
+            (Kept::List, false) => self.make_tree(tx)?,
+            (Kept::Tree(root), true) => self.take_list(tx, root.clone(), &difference)?,
+            (Kept::Tree(root), false) => self.change_tree(tx, root.clone(), &difference)?,
+        };
+        self.write_inode(tx, &stored, blocks + stored.blocks)?;
+        self.kept = stored.kept;
+        self.old = self.window.clone();
+        Ok(())
+    }
+
+    fn make_tree(&self, tx: &mut Transaction<'_>) -> Result<Stored> {
+        let (layout, identity) = self.shape(tx);
+        let mut blocks = TreeBlocks::new(tx, self.owner.ino, self.owner.fork);
+        let mut editor = Editor::new_in_inode(&mut blocks, layout, identity, self.size)?;
+        for extent in self.window.extents() {
+            editor.insert(record_of(extent)?.as_bytes())?;
+        }
+        let root = tree_root(&editor)?;
+        Ok(Stored { blocks: blocks.blocks, ..root })
+    }
+
+    fn change_tree(&self, tx: &mut Transaction<'_>, root: NodeBuf, difference: &Difference) -> Result<Stored> {
+        let (layout, identity) = self.shape(tx);
+        let mut blocks = TreeBlocks::new(tx, self.owner.ino, self.owner.fork);
+        let root = EditRoot::Inode { node: root, fork_size: self.size };
+        let mut editor = Editor::open(&mut blocks, layout, identity, root);
+        change_records(&mut editor, difference).map_err(|error| match error {
+            Error::Usage(_) => self.corrupt("startoff", Rule::Mismatch),
+            other => other,
+        })?;
+        let root = tree_root(&editor)?;
+        Ok(Stored { blocks: blocks.blocks, ..root })
+    }
+
+    /// What is left of a btree fits into the inode: all its blocks are freed.
+    fn take_list(&self, tx: &mut Transaction<'_>, root: NodeBuf, difference: &Difference) -> Result<Stored> {
+        let all = self.with_editor(tx, root.clone(), |editor| {
+            let (mut cursor, mut extents) = (Cursor::first(editor)?, Vec::new());
+            while let Some(record) = cursor.next_record()? {
+                extents.push(extent_of(&record)?);
+            }
+            Ok(extents)
+        })?;
+        let mut records: std::collections::BTreeMap<u64, Extent> =
+            all.into_iter().map(|extent| (extent.startoff, extent)).collect();
+        records.retain(|start, _| !difference.removed.contains(start));
+        records.extend(difference.replaced.iter().chain(&difference.added).map(|extent| (extent.startoff, *extent)));
+        if records.len() as u64 != self.nextents {
+            return Err(self.corrupt("nextents", Rule::Mismatch));
+        }
+        let extents: Vec<_> = records.into_values().collect();
+        let (layout, _) = self.shape(tx);
+        let mut blocks = TreeBlocks::new(tx, self.owner.ino, self.owner.fork);
+        free_below(&mut blocks, layout, &root)?;
+        Ok(Stored { kept: Kept::List, bytes: list_bytes(&extents)?, blocks: blocks.blocks })
+    }
+
+    fn write_inode(&self, tx: &mut Transaction<'_>, stored: &Stored, blocks: i64) -> Result<()> {
+        let is_tree = matches!(stored.kept, Kept::Tree(_));
+        let fields = match (self.owner.fork, is_tree) {
+            (ForkKind::Data, false) => field::DEXT,
+            (ForkKind::Data, true) => field::DBROOT,
+            (ForkKind::Attr, false) => field::AEXT,
+            (ForkKind::Attr, true) => field::ABROOT,
+        };
+        let large = tx.store().geometry().features.has_nrext64();
+        inodes::change(tx, self.owner.ino, fields, |raw, literal| {
+            let start = if self.owner.fork == ForkKind::Attr { raw.core.fork_offset() } else { 0 };
+            let place = literal.get_mut(start..start + self.size);
+            let place = place.ok_or_else(|| Error::Internal("a fork has moved".to_owned()))?;
+            place.fill(0);
+            let used = place.get_mut(..stored.bytes.len());
+            used.ok_or_else(|| Error::Internal("a fork does not fit".to_owned()))?.copy_from_slice(&stored.bytes);
+            let form = if is_tree { format::BTREE } else { format::EXTENTS };
+            match self.owner.fork {
+                ForkKind::Data => raw.core.format = form,
+                ForkKind::Attr => raw.core.aformat = i8::from_ne_bytes([form]),
+            }
+            self.count_extents(raw, large)?;
+            let nblocks = raw.core.nblocks.get().checked_add_signed(blocks);
+            let fewer = || Error::corrupt(Check::new("dinode", "nblocks", Rule::Mismatch), self.inode.place.clone());
+            raw.core.nblocks.set(nblocks.ok_or_else(fewer)?);
+            Ok(())
+        })
+    }
+
+    /// Sets the extent counter, which grows to the large form when it must and the filesystem has it.
+    fn count_extents(&self, raw: &mut RawDinode, large: bool) -> Result<()> {
+        let too_many = || Error::Usage(format!("inode {} has too many extents", self.owner.ino));
+        let (data, attr) = match self.owner.fork {
+            ForkKind::Data => (self.nextents, u64::from(raw.attr_extents())),
+            ForkKind::Attr => (raw.data_extents(), self.nextents),
+        };
+        let small = data <= MAX_EXTCNT_DATA_SMALL && attr <= MAX_EXTCNT_ATTR_SMALL;
+        if !small && large && raw.core.version >= 3 {
+            raw.flags2.set(raw.flags2.get() | flags2::NREXT64);
+        }
+        if !small && !raw.has_large_counters() {
+            return Err(too_many());
+        }
+        raw.set_extents(data, u32::try_from(attr).map_err(|_| too_many())?).ok_or_else(too_many)
+    }
+}
+
+/// How a fork is kept after a change.
+struct Stored {
+    kept: Kept,
+    /// What stands in the fork.
+    bytes: Vec<u8>,
+    /// By how many blocks the btree grew.
+    blocks: i64,
+}
+
+fn key_of(at: u64) -> SortKey {
+    SortKey([at, 0, 0])
+}
+
+fn extent_of(record: &[u8]) -> Result<Extent> {
+    let raw = RawExtent::prefix(record).ok_or_else(|| Error::Internal("a record of an extent btree".to_owned()))?;
+    Ok(raw.0.decode())
+}
+
+fn record_of(extent: &Extent) -> Result<RawExtent> {
+    extent.encode().ok_or_else(|| Error::Internal(format!("{extent:?} does not fit a record")))
+}
+
+fn list_bytes(extents: &[Extent]) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(extents.len() * RawExtent::SIZE);
+    for extent in extents {
+        bytes.extend_from_slice(record_of(extent)?.as_bytes());
+    }
+    Ok(bytes)
+}
+
+fn tree_root(editor: &Editor<'_, TreeBlocks<'_, '_>>) -> Result<Stored> {
+    let broken = || Error::Internal("the root of an extent btree does not fit its inode".to_owned());
+    let EditRoot::Inode { node, .. } = editor.root() else { return Err(broken()) };
+    let bytes = editor.inode_root_bytes().ok_or_else(broken)?;
+    Ok(Stored { kept: Kept::Tree(node.clone()), bytes, blocks: 0 })
+}
+
+fn change_records(editor: &mut Editor<'_, TreeBlocks<'_, '_>>, difference: &Difference) -> Result<()> {
+    let missing = || Error::Usage("a record is missing".to_owned());
+    for extent in &difference.replaced {
+        if !editor.replace(key_of(extent.startoff), record_of(extent)?.as_bytes())? {
+            return Err(missing());
+        }
+    }
+    for start in &difference.removed {
+        if !editor.delete(key_of(*start))? {
+            return Err(missing());
+        }
+    }
+    for extent in &difference.added {
+        editor.insert(record_of(extent)?.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Frees all blocks below a node. Levels fall at each step, so that this ends.
+fn free_below(blocks: &mut TreeBlocks<'_, '_>, layout: Layout, node: &NodeBuf) -> Result<()> {
+    use crate::btree::{BlockStore, Item};
+    for item in &node.items {
+        let Item::Child { pointer, .. } = item else { return Ok(()) };
+        let bytes = blocks.read(*pointer)?;
+        let below = Node::decode(layout, &bytes).map_err(|check| Error::corrupt(check, Default::default()))?;
+        if below.level + 1 != node.level {
+            let check = Check::new("bmbt", "level", Rule::Mismatch);
+            return Err(Error::corrupt(check, Default::default()));
+        }
+        free_below(blocks, layout, &NodeBuf::of(&below))?;
+        blocks.free(*pointer)?;
+    }
+    Ok(())
+}
