@@ -1,14 +1,14 @@
 //! A free inode found, in a group chosen as Linux chooses it (`xfs_dialloc`, `xfs_dialloc_ag`).
 
 use super::chunk::make_chunk;
-use super::group::Agi;
+use super::group::count_inodes;
 use super::tree::InodeTree;
-use crate::buffer::{BlockKind, Request};
 use crate::error::{Error, Result, Rule};
 use crate::forms::FileType;
 use crate::geometry::{AgIno, AgNumber, Ino};
-use crate::ondisk::{INODES_PER_CHUNK, InodeChunk, NULLAGINO, OnDisk, RawAgf};
+use crate::ondisk::{INODES_PER_CHUNK, InodeChunk, NULLAGINO};
 use crate::transaction::{CounterChange, Transaction};
+use crate::volume::space;
 
 /// Chunks to each side of its parent's that are looked at, where there is no btree of free inodes.
 const DISTANCE: usize = 10;
@@ -46,17 +46,14 @@ pub fn allocate(tx: &mut Transaction<'_>, parent: Ino, mode: u16) -> Result<Ino>
 
 /// Whether it makes sense to look into a group (`xfs_dialloc_good_ag`).
 fn is_good(tx: &Transaction<'_>, agno: AgNumber, needs_block: bool, make: bool, last_try: bool) -> Result<bool> {
-    if Agi::read(tx, agno)?.0.freecount.get() > 0 {
+    if space::agi(tx.store(), agno)?.freecount.get() > 0 {
         return Ok(true);
     }
     if !make {
         return Ok(false);
     }
     let geometry = tx.store().geometry();
-    let daddr = geometry.ag_header_daddr(agno, RawAgf::SECTOR);
-    let daddr = daddr.ok_or_else(|| Error::Internal(format!("there is no group {agno}")))?;
-    let bytes = tx.bytes_of(&Request::new(geometry, BlockKind::Agf, daddr))?;
-    let (agf, _) = RawAgf::prefix(&bytes).ok_or_else(|| Error::Internal("an AGF fits a sector".to_owned()))?;
+    let agf = space::agf(tx.store(), agno)?;
     let mut blocks = geometry.inodes.alloc_min_blocks;
     if !last_try && blocks > 1 {
         blocks += geometry.inodes.cluster_align;
@@ -69,7 +66,7 @@ fn is_good(tx: &Transaction<'_>, agno: AgNumber, needs_block: bool, make: bool, 
 }
 
 fn try_group(tx: &mut Transaction<'_>, agno: AgNumber, parent: Ino, make: bool) -> Result<Option<Ino>> {
-    if Agi::read(tx, agno)?.0.freecount.get() == 0 {
+    if space::agi(tx.store(), agno)?.freecount.get() == 0 {
         if !make || !make_chunk(tx, agno)? {
             return Ok(None);
         }
@@ -81,7 +78,7 @@ fn try_group(tx: &mut Transaction<'_>, agno: AgNumber, parent: Ino, make: bool) 
 /// Takes a free inode of a group that has some.
 fn take_free(tx: &mut Transaction<'_>, agno: AgNumber, parent: Ino) -> Result<Ino> {
     let near = tx.store().geometry().ino_parts(parent).filter(|parts| parts.agno == agno).map(|parts| parts.agino.0);
-    let newest = Some(Agi::read(tx, agno)?.0.newino.get()).filter(|agino| *agino != NULLAGINO);
+    let newest = Some(space::agi(tx.store(), agno)?.newino.get()).filter(|agino| *agino != NULLAGINO);
     let all = InodeTree::all(agno);
     let free = InodeTree::free(tx, agno);
     let found = match free {
@@ -104,7 +101,7 @@ fn take_free(tx: &mut Transaction<'_>, agno: AgNumber, parent: Ino) -> Result<In
         None => {}
     }
     all.replace(tx, &chunk)?;
-    Agi::change(tx, agno, |agi| agi.count(0, -1))?;
+    count_inodes(tx, agno, 0, -1)?;
     tx.count(CounterChange { ifree: -1, ..CounterChange::default() });
     let geometry = tx.store().geometry();
     let ino = geometry.ino(agno, AgIno(chunk.startino + index)).filter(|ino| geometry.is_valid_ino(*ino));
@@ -114,7 +111,7 @@ fn take_free(tx: &mut Transaction<'_>, agno: AgNumber, parent: Ino) -> Result<In
 /// The chunk nearest to the parent, or the one made last, else the first (`xfs_dialloc_ag_finobt_near`,
 /// `xfs_dialloc_ag_finobt_newino`).
 fn find_among_free(
-    tx: &mut Transaction<'_>,
+    tx: &Transaction<'_>,
     tree: InodeTree,
     near: Option<u32>,
     newest: Option<u32>,
@@ -139,7 +136,7 @@ fn find_among_free(
 
 /// The same where the btree of all chunks must do (`xfs_dialloc_ag_inobt`).
 fn find_among_all(
-    tx: &mut Transaction<'_>,
+    tx: &Transaction<'_>,
     tree: InodeTree,
     near: Option<u32>,
     newest: Option<u32>,
@@ -165,16 +162,16 @@ fn find_among_all(
 }
 
 /// A chunk with free inodes among those next to the parent's, the nearer first.
-fn find_near(tx: &mut Transaction<'_>, tree: InodeTree, near: u32) -> Result<Option<InodeChunk>> {
+fn find_near(tx: &Transaction<'_>, tree: InodeTree, near: u32) -> Result<Option<InodeChunk>> {
     let Some(own) = tree.at_or_before(tx, near)? else { return Ok(None) };
     if own.freecount > 0 {
         return Ok(Some(own));
     }
-    let left_of = |tx: &mut Transaction<'_>, startino: u32| match startino.checked_sub(1) {
+    let left_of = |tx: &Transaction<'_>, startino: u32| match startino.checked_sub(1) {
         Some(before) => tree.at_or_before(tx, before),
         None => Ok(None),
     };
-    let right_of = |tx: &mut Transaction<'_>, startino: u32| tree.at_or_after(tx, startino + 1);
+    let right_of = |tx: &Transaction<'_>, startino: u32| tree.at_or_after(tx, startino + 1);
     let (mut left, mut right) = (left_of(tx, own.startino)?, right_of(tx, own.startino)?);
     for _ in 1..DISTANCE {
         let use_left = match (left, right) {

@@ -2,16 +2,14 @@
 
 use zerocopy::{FromZeros, IntoBytes};
 
-use super::group::{Agi, clusters};
+use super::group::{clusters, count_inodes};
 use super::initial::mix;
 use super::tree::InodeTree;
 use crate::error::{Error, Result, Rule};
-use crate::geometry::{AgBlock, AgNumber, FsBlock, Geometry, Ino};
+use crate::geometry::{AgBlock, AgNumber, BtreeKind, FsBlock, Geometry, Ino};
 use crate::ondisk::inobt_record::INODES_PER_HOLEMASK_BIT;
 use crate::ondisk::log_item::RawIcreateLog;
-use crate::ondisk::{
-    BigEndian, INODES_PER_CHUNK, InodeChunk, NULLAGINO, RawDinode, crc,
-};
+use crate::ondisk::{BigEndian, INODES_PER_CHUNK, InodeChunk, NULLAGINO, RawDinode, crc};
 use crate::transaction::{CounterChange, Logged, Transaction};
 use crate::volume::space::{self, AllocationRequest, Purpose, RmapOwner, Target};
 
@@ -26,7 +24,7 @@ struct Place {
 
 /// Makes inodes in a group: a chunk, or where that has no room a part of one. `false` when not even that fits.
 pub(super) fn make_chunk(tx: &mut Transaction<'_>, agno: AgNumber) -> Result<bool> {
-    let agi = Agi::read(tx, agno)?.0;
+    let agi = space::agi(tx.store(), agno)?;
     let Some(place) = find_place(tx, agno, agi.newino.get(), AgBlock(agi.root.get()))? else { return Ok(false) };
     let per_block = tx.store().geometry().inodes.per_block;
     let first = place.start.0 * per_block;
@@ -34,10 +32,8 @@ pub(super) fn make_chunk(tx: &mut Transaction<'_>, agno: AgNumber) -> Result<boo
     write_inodes(tx, agno, place, inodes)?;
     let newino = if place.sparse { add_part(tx, agno, first, inodes)? } else { add_chunks(tx, agno, first, inodes)? };
     let count = i32::try_from(inodes).map_err(|_| Error::Internal("a chunk of too many inodes".to_owned()))?;
-    Agi::change(tx, agno, |agi| {
-        agi.0.newino.set(newino);
-        agi.count(count, count)
-    })?;
+    space::change_agi(tx, agno, |agi| agi.newino.set(newino))?;
+    count_inodes(tx, agno, count, count)?;
     let count = i64::from(count);
     tx.count(CounterChange { icount: count, ifree: count, ..CounterChange::default() });
     Ok(true)
@@ -55,22 +51,19 @@ fn find_place(tx: &mut Transaction<'_>, agno: AgNumber, newino: u32, root: AgBlo
     let (sparse_align, part) = (inodes.sparse_align, inodes.alloc_min_blocks);
     let has_parts = geometry.features.has_sparseinodes() && part < whole;
     let bounds = part_bounds(geometry, agno);
+    let min_left = geometry.btree(BtreeKind::Inobt).max_levels;
     let mut attempts = Vec::new();
     attempts.extend(behind.map(|behind| (Target::Exact(behind), whole, 1)));
-    attempts.extend(stripe.map(|align| (Target::NearInGroup(root), whole, align)));
-    attempts.push((Target::NearInGroup(root), whole, inodes.cluster_align));
-    attempts.extend(has_parts.then_some((Target::NearInGroup(root), part, sparse_align)));
+    attempts.extend(stripe.map(|align| (Target::Near(root), whole, align)));
+    attempts.push((Target::Near(root), whole, inodes.cluster_align));
+    attempts.extend(has_parts.then_some((Target::Near(root), part, sparse_align)));
     for (target, len, align) in attempts {
         let sparse = len < whole;
-        let request = AllocationRequest {
-            target,
-            min: len,
-            max: len,
-            align,
-            owner: RmapOwner::Inodes,
-            purpose: Purpose::Inodes,
-            bounds: sparse.then_some(bounds),
-        };
+        let mut request = AllocationRequest::new(target, len, len, RmapOwner::INODES, Purpose::Metadata);
+        request.align = align;
+        request.align_slop = if matches!(target, Target::Exact(_)) { inodes.cluster_align - 1 } else { 0 };
+        request.min_left = min_left;
+        request.range = sparse.then_some(bounds);
         if let Some((start, _)) = space::allocate(tx, &request)? {
             return Ok(Some(Place { start: block_of(tx, start)?, len, sparse }));
         }
@@ -155,7 +148,8 @@ fn add_chunks(tx: &mut Transaction<'_>, agno: AgNumber, first: u32, inodes: u32)
 /// inode.
 fn add_part(tx: &mut Transaction<'_>, agno: AgNumber, first: u32, inodes: u32) -> Result<u32> {
     let all = InodeTree::all(agno);
-    let new = part_of_chunk(tx.store().geometry(), first, inodes).ok_or_else(|| all.corrupt("holemask", Rule::Range))?;
+    let new =
+        part_of_chunk(tx.store().geometry(), first, inodes).ok_or_else(|| all.corrupt("holemask", Rule::Range))?;
     let chunk = match all.get(tx, new.startino)? {
         None => {
             all.insert(tx, &new)?;

@@ -1,18 +1,18 @@
 //! An inode freed (`xfs_difree`, `xfs_inode_uninit`, `xfs_ifree_cluster`).
 
 use super::core::change;
-use super::group::{Agi, clusters};
+use super::group::{clusters, count_inodes};
 use super::times::recode;
 use super::tree::InodeTree;
 use super::unlinked::unlinked_remove;
 use crate::error::{Error, Result, Rule};
 use crate::geometry::{AgBlock, AgIno, AgNumber, Ino};
 use crate::ondisk::dinode::format;
-use crate::ondisk::log_inode::field;
-use crate::ondisk::rmap_record::owner;
 use crate::ondisk::inobt_record::INODES_PER_HOLEMASK_BIT;
+use crate::ondisk::log_inode::field;
 use crate::ondisk::{INODES_PER_CHUNK, InodeChunk};
-use crate::transaction::{CounterChange, Deferred, FreedExtent, Transaction};
+use crate::transaction::{CounterChange, Transaction};
+use crate::volume::space::{RmapOwner, free_later};
 
 /// Frees an inode that has neither links nor blocks and is on an unlinked list; the last inode of a chunk takes the
 /// chunk with it.
@@ -53,7 +53,7 @@ fn mark_free(tx: &mut Transaction<'_>, agno: AgNumber, agino: AgIno) -> Result<O
         tree.replace(tx, &chunk)?;
         (0, 1)
     };
-    Agi::change(tx, agno, |agi| agi.count(inodes, free))?;
+    count_inodes(tx, agno, inodes, free)?;
     tx.count(CounterChange { icount: i64::from(inodes), ifree: i64::from(free), ..CounterChange::default() });
     if let Some(tree) = InodeTree::free(tx, agno) {
         match tree.get(tx, chunk.startino)? {
@@ -91,14 +91,7 @@ fn defer_chunk(tx: &mut Transaction<'_>, agno: AgNumber, chunk: &InodeChunk) -> 
     for (agbno, len) in runs(per_block, chunk) {
         let start = tx.store().geometry().fsb(agno, agbno);
         let start = start.ok_or_else(|| InodeTree::all(agno).corrupt("startino", Rule::Range))?;
-        tx.defer(Deferred::Free(FreedExtent {
-            start,
-            len,
-            owner: Some(owner::INODES),
-            offset: 0,
-            attr_fork: false,
-            bmbt_block: false,
-        }));
+        free_later(tx, start, len, &RmapOwner::INODES);
     }
     Ok(())
 }

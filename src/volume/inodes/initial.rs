@@ -9,8 +9,8 @@ use crate::forms::FileType;
 use crate::geometry::{Geometry, Ino};
 use crate::ondisk::dinode::{flags, flags2, format};
 use crate::ondisk::extent::MAX_BLOCKCOUNT;
-use crate::ondisk::log_inode::field;
 use crate::ondisk::feature_bits::{features2, versionnum};
+use crate::ondisk::log_inode::field;
 use crate::ondisk::{NULLAGINO, RawDinode, RawDinodeCore};
 use crate::transaction::Transaction;
 

@@ -5,6 +5,9 @@
 //! |---|---|
 //! | `core` | the core of an inode changed in place |
 //! | `allocate` | a free inode found or made |
+//! | `chunk` | new inodes made |
+//! | `tree`, `group` | the btrees of a group's inodes, and its numbers of inodes |
+//! | `times` | timestamps in the form that an inode's flags ask for |
 //! | `initial` | the core of a new inode |
 //! | `free` | an inode freed |
 //! | `unlinked` | the lists of inodes without a name |
@@ -17,7 +20,6 @@ mod group;
 mod initial;
 mod times;
 mod tree;
-mod tree_blocks;
 mod unlinked;
 
 pub use self::core::change;

@@ -2,13 +2,12 @@
 
 use zerocopy::IntoBytes;
 
-use super::group::Agi;
-use super::tree_blocks::TreeBlocks;
-use crate::btree::{Cursor, EditRoot, Editor, Layout, SortKey, TreeIdentity, TreeOwner};
+use crate::btree::SortKey;
 use crate::error::{Check, Error, Place, Result, Rule};
 use crate::geometry::{AgNumber, BtreeKind};
 use crate::ondisk::{InodeChunk, OnDisk, RawInobtRecord, RawSparseInobtRecord};
 use crate::transaction::Transaction;
+use crate::volume::space::{GroupTree, edit_tree};
 
 /// One of the inode btrees of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,36 +32,6 @@ impl InodeTree {
         Error::corrupt(Check::new(self.kind.name(), field, rule), place)
     }
 
-    /// Calls `what` with an editor of the tree; a root that has moved and a number of blocks that has changed go into the AGI.
-    fn edit<T>(
-        self,
-        tx: &mut Transaction<'_>,
-        what: impl FnOnce(&mut Editor<'_, TreeBlocks<'_, '_>>) -> Result<T>,
-    ) -> Result<T> {
-        let agi = Agi::read(tx, self.agno)?;
-        let (pointer, levels) = agi.root(self.kind);
-        let geometry = tx.store().geometry();
-        if levels == 0 || levels > geometry.btree(self.kind).max_levels {
-            return Err(self.corrupt("level", Rule::Range));
-        }
-        let layout = Layout::of_block(geometry, self.kind);
-        let identity = TreeIdentity::new(geometry, TreeOwner::Group(self.agno));
-        let mut blocks = TreeBlocks::new(tx, self.agno, self.kind, pointer);
-        let root = EditRoot::Block { pointer: u64::from(pointer), levels };
-        let mut editor = Editor::open(&mut blocks, layout, identity, root.clone());
-        let result = what(&mut editor)?;
-        let (now, grown) = (editor.root().clone(), blocks.blocks);
-        if now != root || grown != 0 {
-            let EditRoot::Block { pointer, levels } = now else {
-                return Err(Error::Internal("the root of a group's btree lies in an inode".to_owned()));
-            };
-            let pointer = u32::try_from(pointer).map_err(|_| self.corrupt("ptr", Rule::Range))?;
-            let counted = tx.store().geometry().features.has_inobtcount().then_some(grown);
-            Agi::change(tx, self.agno, |agi| agi.set_root(self.kind, pointer, levels, counted))?;
-        }
-        Ok(result)
-    }
-
     fn decode(tx: &Transaction<'_>, record: &[u8]) -> Option<InodeChunk> {
         if tx.store().geometry().features.has_sparseinodes() {
             RawSparseInobtRecord::prefix(record).map(|(raw, _)| raw.decode())
@@ -81,15 +50,14 @@ impl InodeTree {
     }
 
     /// The records from the last one that begins at or before `agino` on, else from the first, at most `most`.
-    fn records(self, tx: &mut Transaction<'_>, agino: u32, most: usize) -> Result<Vec<InodeChunk>> {
-        let records = self.edit(tx, |editor| {
-            let editor = &*editor;
-            let (mut cursor, mut records) = (Cursor::at_or_before(editor, key(agino))?, Vec::new());
-            while let Some(record) = cursor.next_record()?.filter(|_| records.len() < most) {
-                records.push(record);
-            }
-            Ok(records)
-        })?;
+    fn records(self, tx: &Transaction<'_>, agino: u32, most: usize) -> Result<Vec<InodeChunk>> {
+        let tree = GroupTree::of(tx.store(), self.agno, self.kind)?;
+        let (mut cursor, mut records) = (tree.from(key(agino))?, Vec::new());
+        while records.len() < most
+            && let Some(record) = cursor.next_record()?
+        {
+            records.push(record);
+        }
         let truncated = || self.corrupt("rec", Rule::Truncated);
         records.iter().map(|record| self.checked(Self::decode(tx, record).ok_or_else(truncated)?)).collect()
     }
@@ -104,24 +72,24 @@ impl InodeTree {
     }
 
     /// The last record that begins at or before `agino`.
-    pub(super) fn at_or_before(self, tx: &mut Transaction<'_>, agino: u32) -> Result<Option<InodeChunk>> {
+    pub(super) fn at_or_before(self, tx: &Transaction<'_>, agino: u32) -> Result<Option<InodeChunk>> {
         let found = self.records(tx, agino, 1)?.first().copied();
         Ok(found.filter(|chunk| chunk.startino <= agino))
     }
 
     /// The first record that begins at or behind `agino`.
-    pub(super) fn at_or_after(self, tx: &mut Transaction<'_>, agino: u32) -> Result<Option<InodeChunk>> {
+    pub(super) fn at_or_after(self, tx: &Transaction<'_>, agino: u32) -> Result<Option<InodeChunk>> {
         Ok(self.records(tx, agino, 2)?.into_iter().find(|chunk| chunk.startino >= agino))
     }
 
     /// The record that begins with `startino`.
-    pub(super) fn get(self, tx: &mut Transaction<'_>, startino: u32) -> Result<Option<InodeChunk>> {
+    pub(super) fn get(self, tx: &Transaction<'_>, startino: u32) -> Result<Option<InodeChunk>> {
         Ok(self.at_or_before(tx, startino)?.filter(|chunk| chunk.startino == startino))
     }
 
     pub(super) fn insert(self, tx: &mut Transaction<'_>, chunk: &InodeChunk) -> Result<()> {
         let record = self.encode(tx, chunk)?;
-        self.edit(tx, |editor| editor.insert(&record)).map_err(|error| match error {
+        edit_tree(tx, self.agno, self.kind, |editor| editor.insert(&record)).map_err(|error| match error {
             Error::Usage(_) => self.corrupt("startino", Rule::Order),
             other => other,
         })
@@ -129,11 +97,11 @@ impl InodeTree {
 
     pub(super) fn replace(self, tx: &mut Transaction<'_>, chunk: &InodeChunk) -> Result<()> {
         let record = self.encode(tx, chunk)?;
-        self.must(self.edit(tx, |editor| editor.replace(key(chunk.startino), &record))?)
+        self.must(edit_tree(tx, self.agno, self.kind, |editor| editor.replace(key(chunk.startino), &record))?)
     }
 
     pub(super) fn delete(self, tx: &mut Transaction<'_>, startino: u32) -> Result<()> {
-        self.must(self.edit(tx, |editor| editor.delete(key(startino)))?)
+        self.must(edit_tree(tx, self.agno, self.kind, |editor| editor.delete(key(startino)))?)
     }
 
     fn must(self, found: bool) -> Result<()> {

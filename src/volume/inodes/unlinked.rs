@@ -1,10 +1,10 @@
 //! The lists of inodes without a name: each group has 64, by inode number (`xfs_iunlink`, `xfs_iunlink_remove`).
 
-use super::group::Agi;
 use crate::error::{Check, Error, Place, Result, Rule};
 use crate::geometry::{AgIno, AgNumber, Ino};
 use crate::ondisk::{NULLAGINO, RawAgi};
 use crate::transaction::Transaction;
+use crate::volume::space::{agi, change_agi};
 
 /// Most inodes of a list that are looked at; more are a cycle.
 const MOST: u32 = 1 << 26;
@@ -67,14 +67,11 @@ impl List {
     }
 
     fn head(self, tx: &Transaction<'_>) -> Result<u32> {
-        Ok(Agi::read(tx, self.agno)?.0.unlinked[self.index].get())
+        Ok(agi(tx.store(), self.agno)?.unlinked[self.index].get())
     }
 
     fn set_head(self, tx: &mut Transaction<'_>, agino: u32) -> Result<()> {
-        Agi::change(tx, self.agno, |agi| {
-            agi.0.unlinked[self.index].set(agino);
-            Some(())
-        })
+        change_agi(tx, self.agno, |agi| agi.unlinked[self.index].set(agino))
     }
 
     fn is_valid_or_none(self, tx: &Transaction<'_>, agino: u32) -> bool {

@@ -2,10 +2,9 @@
 
 use zerocopy::IntoBytes;
 
-use super::deferrals::Owner;
 use super::tree_blocks::TreeBlocks;
 use super::window::{Difference, Window, end_of};
-use crate::btree::{Cursor, EditRoot, Editor, Layout, Node, NodeBuf, SortKey, TreeIdentity, TreeOwner};
+use crate::btree::{BlockStore, Cursor, EditRoot, Editor, Layout, Node, NodeBuf, SortKey, TreeIdentity, TreeOwner};
 use crate::error::{Check, Error, Result, Rule};
 use crate::forms::{ForkForm, ForkKind, Inode};
 use crate::geometry::{BtreeKind, Ino};
@@ -14,6 +13,7 @@ use crate::ondisk::log_inode::field;
 use crate::ondisk::{Extent, OnDisk, RawDinode, RawExtent};
 use crate::transaction::Transaction;
 use crate::volume::inodes;
+use crate::volume::space::MappingOwner;
 
 /// How many extents a window that is opened from its end holds at most besides those asked for.
 const BACKWARD: usize = 16;
@@ -29,7 +29,7 @@ enum Kept {
 
 /// A fork opened to be changed.
 pub(super) struct OpenFork {
-    pub(super) owner: Owner,
+    pub(super) owner: MappingOwner,
     pub(super) inode: Inode,
     kept: Kept,
     nextents: u64,
@@ -117,7 +117,7 @@ impl OpenFork {
         };
         let (nextents, size) = (fork.nextents, fork.bytes().len());
         let mut open = OpenFork {
-            owner: Owner { ino, fork: kind, shared },
+            owner: MappingOwner { ino, fork: kind, shared },
             inode,
             kept,
             nextents,
@@ -242,6 +242,40 @@ impl OpenFork {
         Ok(Stored { kept: Kept::List, bytes: list_bytes(&extents)?, blocks: blocks.blocks })
     }
 
+    /// Stores the fork in at most `size` bytes of the inode, in another form if it must.
+    pub(super) fn resize(&mut self, tx: &mut Transaction<'_>, size: usize) -> Result<()> {
+        let fits = self.window.extents().len() <= size / RawExtent::SIZE;
+        if matches!(self.kept, Kept::List) && fits {
+            return Ok(());
+        }
+        self.size = size;
+        let stored = match &self.kept {
+            Kept::List => self.make_tree(tx)?,
+            Kept::Tree(root) => self.move_root(tx, root)?,
+        };
+        self.write_inode(tx, &stored, stored.blocks)?;
+        self.kept = stored.kept;
+        Ok(())
+    }
+
+    /// The root as it is, if it fits into the fork; else its entries move into a block, the only child of a new root.
+    fn move_root(&self, tx: &mut Transaction<'_>, root: &NodeBuf) -> Result<Stored> {
+        let (layout, identity) = self.shape(tx);
+        let small = layout.in_inode(self.size);
+        let does_not_fit = || Error::Internal("the root of an extent btree does not fit its inode".to_owned());
+        let mut blocks = TreeBlocks::new(tx, self.owner.ino, self.owner.fork);
+        let mut node = root.clone();
+        if root.items.len() > small.most(root.level) {
+            let pointer = blocks.allocate()?;
+            let bytes = root.encode(&layout, &identity, blocks.daddr(pointer));
+            blocks.write(pointer, bytes.ok_or_else(does_not_fit)?)?;
+            let child = root.as_child(BtreeKind::Bmbt, pointer).ok_or_else(does_not_fit)?;
+            node = NodeBuf { level: root.level + 1, items: vec![child], ..NodeBuf::default() };
+        }
+        let bytes = node.encode(&small, &identity, 0).ok_or_else(does_not_fit)?;
+        Ok(Stored { kept: Kept::Tree(node), bytes, blocks: blocks.blocks })
+    }
+
     fn write_inode(&self, tx: &mut Transaction<'_>, stored: &Stored, blocks: i64) -> Result<()> {
         let is_tree = matches!(stored.kept, Kept::Tree(_));
         let fields = match (self.owner.fork, is_tree) {
@@ -346,7 +380,7 @@ fn change_records(editor: &mut Editor<'_, TreeBlocks<'_, '_>>, difference: &Diff
 
 /// Frees all blocks below a node. Levels fall at each step, so that this ends.
 fn free_below(blocks: &mut TreeBlocks<'_, '_>, layout: Layout, node: &NodeBuf) -> Result<()> {
-    use crate::btree::{BlockStore, Item};
+    use crate::btree::Item;
     for item in &node.items {
         let Item::Child { pointer, .. } = item else { return Ok(()) };
         let bytes = blocks.read(*pointer)?;

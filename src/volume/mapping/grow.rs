@@ -9,6 +9,7 @@ use crate::geometry::{FileBlock, Ino};
 use crate::ondisk::Extent;
 use crate::ondisk::extent::{MAX_BLOCKCOUNT, MAX_STARTOFF};
 use crate::transaction::Transaction;
+use crate::volume::space;
 
 /// What blocks are allocated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +52,7 @@ pub fn grow(
         if !open.window.insert(new) {
             return Err(Error::Internal("blocks were allocated for what is mapped already".to_owned()));
         }
-        open.owner.mapped(tx, &new);
+        space::rmap_map(tx, &open.owner, &new);
         blocks += i64::from(new.blockcount);
         if purpose == HolePurpose::Contents {
             break;

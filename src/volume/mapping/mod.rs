@@ -8,22 +8,22 @@
 //! | `window` | extents in memory, and the changes that can be made to them |
 //! | `fork` | a fork opened to be changed, and stored as list or btree |
 //! | `tree_blocks` | the blocks of its btree |
-//! | `deferrals` | reverse mappings, reference counts and frees that changes put off |
 //! | `lookup` | extents of a fork as it stands |
 //! | `grow`, `placement` | blocks allocated for a range of a file, and where |
 //! | `unmap` | blocks taken from a file |
 //! | `remap` | blocks that exist mapped and unmapped; written and unwritten |
+//! | `resize` | a fork that gets less room in its inode |
 //! | `shift` | a range of a file that collapses, or is inserted |
 //! | `share` | blocks shared between files |
 //! | `exchange` | ranges of two files exchanged |
 
-mod deferrals;
 mod exchange;
 mod fork;
 mod grow;
 mod lookup;
 mod placement;
 mod remap;
+mod resize;
 mod share;
 mod shift;
 mod tree_blocks;
@@ -34,6 +34,7 @@ pub use exchange::{defer_exchange, finish_exchange};
 pub use grow::{Growth, grow};
 pub use lookup::{extents_in, last_block, lookup};
 pub use remap::{convert, defer_map, defer_unmap, finish_mapping, map};
+pub use resize::set_fork_size;
 pub use share::{Owned, first_shared, own, set_shared_flag, share_step};
 pub use shift::{collapse, insert};
 pub use unmap::{truncate, unmap};

@@ -4,7 +4,7 @@ use super::fork::OpenFork;
 use super::window::end_of;
 use crate::error::Result;
 use crate::forms::ForkKind;
-use crate::geometry::{FsBlock, Geometry};
+use crate::geometry::{AgNumber, FsBlock, Geometry};
 use crate::ondisk::dinode::flags;
 use crate::ondisk::extent::MAX_BLOCKCOUNT;
 use crate::ondisk::{Extent, RawDinode};
@@ -46,24 +46,40 @@ pub(super) fn place(tx: &mut Transaction<'_>, open: &OpenFork, hole: &Hole) -> R
     let stripe = Some(geometry.stripe_unit).filter(|unit| hinted && at_eof && *unit > 1 && len >= *unit);
     let adjacent = adjacent(geometry, open, at, len, at_eof);
     let near = adjacent.unwrap_or_else(|| geometry.ino_fsb(open.owner.ino).unwrap_or_default());
-    let longest = space::longest_available(tx, near, max)?;
+    let longest = longest_available(tx, near, max)?;
     let lengths = Lengths { longest, max };
     for attempt in attempts(hole.purpose, lengths, stripe, adjacent.is_some()) {
-        let request = AllocationRequest {
-            target: if attempt.exact { Target::Exact(near) } else { Target::Near(near) },
-            min: attempt.min,
-            max,
-            align: attempt.align,
-            owner: RmapOwner::Skip,
-            bounds: None,
-            purpose: if hole.purpose == HolePurpose::Metadata { Purpose::Metadata } else { Purpose::UserData },
-        };
+        let target = if attempt.exact { Target::Exact(near) } else { Target::StartingAt(near) };
+        let purpose = if hole.purpose == HolePurpose::Metadata { Purpose::Metadata } else { Purpose::UserData };
+        let mut request = AllocationRequest::new(target, attempt.min, max, RmapOwner::SKIP, purpose);
+        request.align = attempt.align;
+        if hint > 1 {
+            let rest = at % u64::from(hint);
+            request.multiple = hint;
+            request.modulo = if rest == 0 { 0 } else { hint - u32::try_from(rest).unwrap_or(0) };
+        }
         if let Some((start, found)) = space::allocate(tx, &request)? {
             let startoff = shift(hole, at, found);
             return Ok(Some(Extent { startoff, startblock: start.0, blockcount: found, unwritten: false }));
         }
     }
     Ok(None)
+}
+
+/// The longest extent that a group can give, as far as `most`; groups are looked at from that of `near` on
+/// (`xfs_bmap_btalloc_select_lengths`).
+fn longest_available(tx: &Transaction<'_>, near: FsBlock, most: u32) -> Result<u32> {
+    let geometry = tx.store().geometry();
+    let start = geometry.fsb_parts(near).map_or(0, |(agno, _)| agno.0);
+    let mut longest = 0;
+    for step in 0..geometry.agcount {
+        let agno = AgNumber((start + step) % geometry.agcount);
+        longest = longest.max(space::agf(tx.store(), agno)?.longest.get());
+        if longest >= most {
+            break;
+        }
+    }
+    Ok(longest.min(most))
 }
 
 /// How long an extent can be.

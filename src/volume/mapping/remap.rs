@@ -11,6 +11,7 @@ use crate::ondisk::Extent;
 use crate::ondisk::extent::{MAX_BLOCKCOUNT, MAX_STARTOFF};
 use crate::ondisk::log_intent::{MapExtent, bmap};
 use crate::transaction::{Deferred, Transaction};
+use crate::volume::space;
 
 /// Maps blocks that the file owns from now on, where there was a hole.
 ///
@@ -35,7 +36,7 @@ pub fn map(tx: &mut Transaction<'_>, ino: Ino, fork: ForkKind, extent: Extent) -
     if !open.window.insert(extent) {
         return failed("startoff", Rule::Order);
     }
-    open.owner.mapped(tx, &extent);
+    space::rmap_map(tx, &open.owner, &extent);
     open.store(tx, i64::from(extent.blockcount))
 }
 
@@ -59,7 +60,7 @@ pub fn convert(
     let left = parts.get(most).map_or(0, |part| end - part.startoff);
     for part in parts.iter().take(most) {
         open.window.convert(part.startoff, end_of(part), unwritten);
-        open.owner.converted(tx, &Extent { unwritten, ..*part });
+        space::rmap_convert(tx, &open.owner, &Extent { unwritten, ..*part });
     }
     open.store(tx, 0)?;
     Ok(left)

@@ -1,16 +1,17 @@
 //! Blocks shared between files, and blocks of a file's own in place of shared ones (Linux `xfs_reflink.c`).
 
-use super::deferrals::{decrease, increase};
 use super::fork::OpenFork;
 use super::placement::{Hole, HolePurpose, place};
 use super::remap::{defer_map, defer_unmap};
 use super::window::{cut, end_of};
+use crate::btree::SortKey;
 use crate::error::{Error, Result};
 use crate::forms::ForkKind;
-use crate::geometry::{FileBlock, FsBlock, Ino};
-use crate::ondisk::Extent;
+use crate::geometry::{AgBlock, BtreeKind, FileBlock, FsBlock, Ino};
 use crate::ondisk::dinode::flags2;
+use crate::ondisk::{Extent, OnDisk, RawRefcountRecord};
 use crate::transaction::Transaction;
+use crate::volume::space::GroupTree;
 use crate::volume::{inodes, space};
 
 /// What maps some blocks of a file: an extent cut to them, or nothing.
@@ -92,10 +93,10 @@ pub fn share_step(
     }
     if let Some(old) = old.extent() {
         defer_unmap(tx, target, ForkKind::Data, &old);
-        decrease(tx, &old);
+        space::refcount_decrease(tx, FsBlock(old.startblock), old.blockcount);
     }
     if let Some(extent) = shared.extent().filter(|_| shared.is_written()) {
-        increase(tx, &extent);
+        space::refcount_increase(tx, FsBlock(extent.startblock), extent.blockcount);
         defer_map(tx, target, ForkKind::Data, &extent);
     }
     if let Some(size) = size {
@@ -125,6 +126,36 @@ pub struct Owned {
     pub new: Extent,
 }
 
+/// The first of `count` blocks from `start` on that more than one file has, and how many follow it that have, too
+/// (`xfs_refcount_find_shared`).
+fn find_shared(tx: &Transaction<'_>, start: FsBlock, count: u32) -> Result<Option<(FsBlock, u32)>> {
+    let geometry = tx.store().geometry();
+    let outside = || Error::Internal(format!("block {start} belongs to no group"));
+    let (agno, first) = geometry.fsb_parts(start).ok_or_else(outside)?;
+    let end = first.0.saturating_add(count);
+    let tree = GroupTree::of(tx.store(), agno, BtreeKind::Refcountbt)?;
+    let mut cursor = tree.from(SortKey([u64::from(first.0), 0, 0]))?;
+    let mut found: Option<(u32, u32)> = None;
+    while let Some(record) = cursor.next_record()? {
+        let raw = RawRefcountRecord::prefix(&record).ok_or_else(outside)?.0;
+        let (from, to) = (raw.startblock.get(), raw.startblock.get().saturating_add(raw.blockcount.get()));
+        // records of blocks held for copy on write come last
+        if from >= end {
+            break;
+        }
+        if to <= first.0 || raw.refcount.get() < 2 {
+            continue;
+        }
+        let (from, to) = (from.max(first.0), to.min(end));
+        match &mut found {
+            None => found = Some((from, to)),
+            Some((_, last)) if *last == from => *last = to,
+            Some(_) => break,
+        }
+    }
+    Ok(found.and_then(|(from, to)| Some((geometry.fsb(agno, AgBlock(from))?, to - from))))
+}
+
 /// The first part of `count` blocks of a file from `at` on whose blocks are shared with others; `None` if there is none.
 ///
 /// # Errors
@@ -138,7 +169,7 @@ pub fn first_shared(tx: &mut Transaction<'_>, ino: Ino, at: FileBlock, count: u6
         let run = run_at(tx, ino, ForkKind::Data, next, end - next)?;
         next += u64::from(run.len);
         let Some(extent) = run.extent().filter(|extent| !extent.unwritten) else { continue };
-        let shared = space::find_shared(tx, FsBlock(extent.startblock), extent.blockcount)?;
+        let shared = find_shared(tx, FsBlock(extent.startblock), extent.blockcount)?;
         if let Some((start, blockcount)) = shared {
             let startoff = extent.startoff + (start.0 - extent.startblock);
             return Ok(Some(Extent { startoff, startblock: start.0, blockcount, unwritten: false }));
@@ -165,9 +196,9 @@ pub fn own(tx: &mut Transaction<'_>, ino: Ino, at: FileBlock, count: u64) -> Res
     if !open.window.insert(new) {
         return Err(Error::Internal("an extent was not taken out".to_owned()));
     }
-    open.owner.unmapped(tx, &old);
-    decrease(tx, &old);
-    open.owner.mapped(tx, &new);
+    space::rmap_unmap(tx, &open.owner, &old);
+    space::refcount_decrease(tx, FsBlock(old.startblock), old.blockcount);
+    space::rmap_map(tx, &open.owner, &new);
     open.store(tx, 0)?;
     Ok(Some(Owned { old, new }))
 }

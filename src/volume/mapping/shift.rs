@@ -9,7 +9,7 @@ use crate::geometry::{FileBlock, Ino};
 use crate::ondisk::Extent;
 use crate::ondisk::extent::MAX_STARTOFF;
 use crate::transaction::Transaction;
-use crate::volume::finish;
+use crate::volume::{finish, space};
 
 /// Moves all extents from block `from` on towards the start by `by` blocks, which must be a hole before `from`. Each step
 /// moves one extent; what it defers is finished before the next. The transaction stays open.
@@ -78,8 +78,8 @@ fn move_extent(tx: &mut Transaction<'_>, open: &mut OpenFork, extent: &Extent, s
     if !open.window.insert(moved) {
         return Err(in_the_way(open.owner.ino));
     }
-    open.owner.unmapped(tx, extent);
-    open.owner.mapped(tx, &moved);
+    space::rmap_unmap(tx, &open.owner, extent);
+    space::rmap_map(tx, &open.owner, &moved);
     open.store(tx, 0)
 }
 

@@ -7,8 +7,8 @@ use crate::buffer::{BlockKind, Request};
 use crate::error::{Check, Error, Place, Result, Rule};
 use crate::forms::ForkKind;
 use crate::geometry::{BtreeKind, FsBlock, Ino};
-use crate::transaction::{Deferred, FreedExtent, Logged, Transaction};
-use crate::volume::space;
+use crate::transaction::{Logged, Transaction};
+use crate::volume::space::{self, AllocationRequest, Purpose, RmapOwner, Target};
 
 /// The blocks of a fork's extent btree, in a transaction.
 pub(super) struct TreeBlocks<'t, 's> {
@@ -43,9 +43,14 @@ impl<'t, 's> TreeBlocks<'t, 's> {
 
 impl BlockStore for TreeBlocks<'_, '_> {
     fn allocate(&mut self) -> Result<u64> {
-        let owner = space::RmapOwner::bmbt(self.ino, self.fork);
+        let owner = RmapOwner::bmbt(self.ino, self.fork);
         let near = self.tx.store().geometry().ino_fsb(self.ino).unwrap_or_default();
-        let block = space::allocate_one(self.tx, near, owner)?;
+        let full = || Error::NoSpace(format!("a block for the extent btree of inode {}", self.ino));
+        if self.tx.blocks_left() == 0 {
+            return Err(full());
+        }
+        let request = AllocationRequest::new(Target::StartingAt(near), 1, 1, owner, Purpose::Metadata);
+        let (block, _) = space::allocate(self.tx, &request)?.ok_or_else(full)?;
         self.fresh.insert(block.0);
         self.blocks += 1;
         Ok(block.0)
@@ -53,14 +58,7 @@ impl BlockStore for TreeBlocks<'_, '_> {
 
     fn free(&mut self, pointer: u64) -> Result<()> {
         let request = self.request(pointer)?;
-        self.tx.defer(Deferred::Free(FreedExtent {
-            start: FsBlock(pointer),
-            len: 1,
-            owner: Some(self.ino.0),
-            offset: 0,
-            attr_fork: self.fork == ForkKind::Attr,
-            bmbt_block: true,
-        }));
+        space::free_later(self.tx, FsBlock(pointer), 1, &RmapOwner::bmbt(self.ino, self.fork));
         self.tx.invalidate(&request);
         self.fresh.remove(&pointer);
         self.blocks -= 1;

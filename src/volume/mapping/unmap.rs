@@ -4,11 +4,12 @@ use super::fork::OpenFork;
 use super::window::{Window, cut, end_of};
 use crate::error::{Error, Result};
 use crate::forms::ForkKind;
-use crate::geometry::{FileBlock, Ino};
+use crate::geometry::{FileBlock, FsBlock, Ino};
 use crate::ondisk::Extent;
 use crate::ondisk::dinode::flags2;
 use crate::ondisk::extent::MAX_STARTOFF;
 use crate::transaction::Transaction;
+use crate::volume::space::{self, MappingOwner, RmapOwner};
 use crate::volume::{finish, inodes};
 
 /// Pieces of extents that one step of a truncation takes.
@@ -61,14 +62,24 @@ pub(super) fn take(
             return Err(Error::NoSpace(format!("an extent of inode {ino} cannot be split")));
         }
         open.window.remove(piece.startoff, end_of(piece));
-        open.owner.unmapped(tx, piece);
+        space::rmap_unmap(tx, &open.owner, piece);
         if fate == Fate::Released {
-            open.owner.released(tx, piece);
+            release(tx, &open.owner, piece);
         }
     }
     let blocks: u64 = pieces.iter().map(|piece| u64::from(piece.blockcount)).sum();
     open.store(tx, -i64::try_from(blocks).unwrap_or(i64::MAX))?;
     Ok((left, pieces))
+}
+
+/// Blocks that a file has no longer are freed, or have one owner less.
+fn release(tx: &mut Transaction<'_>, owner: &MappingOwner, extent: &Extent) {
+    let start = FsBlock(extent.startblock);
+    if owner.shared {
+        space::refcount_decrease(tx, start, extent.blockcount);
+    } else {
+        space::free_later(tx, start, extent.blockcount, &RmapOwner::SKIP);
+    }
 }
 
 /// The last `most` pieces of extents of a range, the last one first, and how many blocks of the range are left before them.
