@@ -131,7 +131,7 @@ fn inode(data: (u8, &[u8]), attributes: Option<(u8, &[u8])>) -> Vec<u8> {
     (disk.core.version, disk.flags2) = (3, flags2::NREXT64.into());
     (disk.core.format, disk.core.size) = (data.0, (data.1.len() as u64).into());
     let forkoff = attributes.map_or(0, |_| 168);
-    (disk.core.forkoff, disk.core.aformat) = (forkoff / 8, attributes.map_or(2, |(form, _)| form as i8));
+    (disk.core.forkoff, disk.core.aformat) = (forkoff / 8, attributes.map_or(2, |(form, _)| i8::from_ne_bytes([form])));
     let extents = |fork: Option<(u8, &[u8])>| match fork {
         Some((format::EXTENTS, bytes)) => bytes.len() as u64 / 16,
         _ => 0,

@@ -166,7 +166,7 @@ proptest! {
             prop_assert!(written.bytes <= taken.bytes() + writer.checkpoint_overhead(taken.bytes()));
             prop_assert_eq!(writer.free_bytes(tail), free - written.bytes);
             if unit != 0 {
-                prop_assert_eq!(u64::from(writer.head().block()) * BBSIZE as u64 % unit as u64, 0);
+                prop_assert_eq!(u64::from(writer.head().block()) * BBSIZE as u64 % u64::from(unit), 0);
             }
             let found = log.checkpoints(start, writer.head(), layout, tail);
             prop_assert_eq!(found.len(), 1);
@@ -346,7 +346,7 @@ proptest! {
             let start = writer.head();
             let mut cil = Cil::new(CilOptions { whiteouts, ..CilOptions::of(&log.geometry) });
             let (mut pending, mut ids, mut inodes) = (Vec::new(), 100_u64, Prepared::default());
-            let mut push = |cil: &mut Cil, inodes: &Prepared, writer: &mut LogWriter| {
+            let push = |cil: &mut Cil, inodes: &Prepared, writer: &mut LogWriter| {
                 let used = cil.used();
                 let Some(taken) = cil.take() else { return };
                 assert_eq!(used, taken.bytes());
