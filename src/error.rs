@@ -38,9 +38,53 @@ pub enum Error {
     /// The filesystem has no room for what was asked.
     #[error("no space left: {0}")]
     NoSpace(String),
+    /// A file or directory is not such that this can be done to it.
+    #[error("{0}")]
+    File(FileError),
     /// An invariant of the program does not hold; this is a defect of xfskit.
     #[error("internal error: {0}")]
     Internal(String),
+}
+
+/// Why something cannot be done to a file or directory, in the words of the POSIX errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FileError {
+    /// `EEXIST`
+    #[error("file exists")]
+    Exists,
+    /// `ENOENT`
+    #[error("no such file or directory")]
+    NotFound,
+    /// `ENOTDIR`
+    #[error("not a directory")]
+    NotADirectory,
+    /// `EISDIR`
+    #[error("is a directory")]
+    IsADirectory,
+    /// `ENOTEMPTY`
+    #[error("directory not empty")]
+    NotEmpty,
+    /// `ENAMETOOLONG`
+    #[error("file name too long")]
+    NameTooLong,
+    /// `EMLINK`
+    #[error("too many links")]
+    TooManyLinks,
+    /// `EINVAL`
+    #[error("invalid argument")]
+    Invalid,
+    /// `EPERM`
+    #[error("operation not permitted")]
+    NotPermitted,
+    /// `EFBIG`
+    #[error("file too large")]
+    TooLarge,
+    /// `ENODATA`
+    #[error("no such attribute")]
+    NoAttribute,
+    /// `EXDEV`
+    #[error("not in the same project")]
+    OtherProject,
 }
 
 impl Error {

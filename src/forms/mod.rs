@@ -38,6 +38,6 @@ pub use parent_pointer::{ParentPointer, for_each_parent};
 pub use posix_acl::{AclEntry, AclSubject, PosixAcl};
 pub use quota::{Dquot, QuotaKind, for_each_dquot};
 pub use realtime_file::{RtFileKind, RtWords, for_each_rt_words};
-pub use source::{BlockSource, Piece};
+pub use source::{BlockSource, Piece, request_of};
 pub use stored_data::{StoredData, StoredRange};
 pub use symlink::read_symlink;

@@ -48,8 +48,11 @@ pub(super) fn read_pieces(source: &dyn BlockSource, kind: BlockKind, owner: Ino,
     source.read(request_of(source.geometry(), kind, owner, pieces)?)
 }
 
-/// The request for it.
-pub(super) fn request_of(geometry: &Geometry, kind: BlockKind, owner: Ino, pieces: &[Piece]) -> Result<Request> {
+/// The request for the blocks of `pieces` as one block of `kind` that belongs to inode `owner`.
+///
+/// # Errors
+/// `Corrupt` when a piece lies outside the filesystem.
+pub fn request_of(geometry: &Geometry, kind: BlockKind, owner: Ino, pieces: &[Piece]) -> Result<Request> {
     let fragment = |piece: &Piece| {
         let daddr = geometry.fsb_daddr(piece.start)?;
         Some(Fragment { daddr, len: piece.count.checked_mul(geometry.blocksize)? })

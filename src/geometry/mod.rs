@@ -26,8 +26,10 @@ pub mod features;
 pub mod inode_geometry;
 pub mod limits;
 pub mod log_minimum;
+mod block_reservation;
 pub mod reservation;
 
+pub use block_reservation::BlockReservations;
 pub use address::*;
 pub use btree_geometry::{BtreeGeometries, BtreeGeometry, inode_root_max};
 pub use btree_levels::BtreeKind;

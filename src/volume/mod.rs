@@ -9,6 +9,7 @@
 //! | [`inodes`] | inodes allocated and freed, and the lists of those without a name |
 //! | [`directory`] | names added to directories, taken out and replaced |
 //! | [`attributes`] | extended attributes and parent pointers |
+//! | [`operation`] | files created, linked, moved, changed and removed: whole operations |
 //! | [`symlink`] | targets of symbolic links |
 
 pub mod attributes;
@@ -16,5 +17,6 @@ pub mod directory;
 pub mod finish;
 pub mod inodes;
 pub mod mapping;
+pub mod operation;
 pub mod space;
 pub mod symlink;
