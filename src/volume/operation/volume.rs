@@ -22,7 +22,7 @@ impl Volume {
     /// Those of [`Store::open`].
     pub fn open(devices: ImageDevices, options: StoreOptions) -> Result<Self> {
         let mut store = Store::open(devices, options)?;
-        space::reserve_groups(&mut store)?;
+        space::hold_reserves(&mut store)?;
         let blocks = BlockReservations::new(store.geometry());
         Ok(Volume { store, blocks })
     }
