@@ -1,8 +1,8 @@
 //! Blocks that each kind of transaction reserves (Linux `libxfs/xfs_trans_space.h`, `xfs_trans_space.c`).
 
+use super::Geometry;
 use super::btree_levels::BtreeKind;
 use super::reservation::ReservationInputs;
-use super::Geometry;
 use crate::ondisk::da_block::DA_NODE_MAXDEPTH;
 
 /// Blocks that each kind of transaction reserves.

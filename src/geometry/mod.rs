@@ -20,17 +20,17 @@ mod summary;
 mod superblock_check;
 
 pub mod address;
+mod block_reservation;
 pub mod btree_geometry;
 pub mod btree_levels;
 pub mod features;
 pub mod inode_geometry;
 pub mod limits;
 pub mod log_minimum;
-mod block_reservation;
 pub mod reservation;
 
-pub use block_reservation::BlockReservations;
 pub use address::*;
+pub use block_reservation::BlockReservations;
 pub use btree_geometry::{BtreeGeometries, BtreeGeometry, inode_root_max};
 pub use btree_levels::BtreeKind;
 pub use convert::InoParts;

@@ -56,7 +56,15 @@ impl Volume {
             self.zero_behind_end(ino)?;
         }
         let mut tx = self.store.begin(self.store.reservations().itruncate, 0)?;
-        change_core(&mut tx, ino, |core| { core.size.set(size); Ok(()) }, Some(Touch::Contents))?;
+        change_core(
+            &mut tx,
+            ino,
+            |core| {
+                core.size.set(size);
+                Ok(())
+            },
+            Some(Touch::Contents),
+        )?;
         if size < inode.size() {
             mapping::truncate(&mut tx, ino, ForkKind::Data, FileBlock(size.div_ceil(blocksize)))?;
         }
@@ -118,7 +126,10 @@ impl Volume {
                 mapping::share_step(tx, (source, block), (target, block), end - at, Some(from.size()))
             })?;
         }
-        let size = |core: &mut crate::ondisk::RawDinodeCore| { core.size.set(from.size()); Ok(()) };
+        let size = |core: &mut crate::ondisk::RawDinodeCore| {
+            core.size.set(from.size());
+            Ok(())
+        };
         self.run(self.store.reservations().ichange, 0, |tx| change_core(tx, target, size, Some(Touch::Contents)))
     }
 
@@ -255,7 +266,8 @@ fn write_step(tx: &mut Transaction<'_>, ino: Ino, at: u64, count: u64, bytes: &[
         return Ok(u64::from(owned.new.blockcount));
     }
     let wanted = u32::try_from(count.min(u64::from(MAX_BLOCKCOUNT))).unwrap_or(MAX_BLOCKCOUNT);
-    let extents = mapping::grow(tx, ino, ForkKind::Data, FileBlock(at), wanted, mapping::Growth::Contents { unwritten: false })?;
+    let extents =
+        mapping::grow(tx, ino, ForkKind::Data, FileBlock(at), wanted, mapping::Growth::Contents { unwritten: false })?;
     let mut done = 0;
     for extent in &extents {
         store_in(tx, extent)?;

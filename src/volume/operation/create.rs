@@ -57,7 +57,8 @@ impl Volume {
     /// As [`Volume::create`].
     pub fn symlink(&mut self, parent: Ino, name: &[u8], target: &[u8], new: &NewFile) -> Result<Ino> {
         self.check_new(parent, name)?;
-        let blocks = u64::try_from(target.len()).unwrap_or(u64::MAX).div_ceil(u64::from(self.store.geometry().blocksize));
+        let blocks =
+            u64::try_from(target.len()).unwrap_or(u64::MAX).div_ceil(u64::from(self.store.geometry().blocksize));
         // headers may take a block more
         let blocks = self.blocks.symlink(name.len(), blocks + 1);
         self.run(self.store.reservations().symlink, blocks, |tx| {

@@ -2,8 +2,8 @@
 
 use super::inode_change::{Touch, change_core, drop_link, touch};
 use super::volume::{Volume, find};
-use crate::error::{Error, FileError, Result};
 use crate::buffer::BlockKind;
+use crate::error::{Error, FileError, Result};
 use crate::forms::{BlockSource, Directory, FileType, ForkForm, ForkKind, map_file_block, request_of};
 use crate::geometry::{FileBlock, Ino};
 use crate::transaction::{Store, Transaction};
@@ -91,7 +91,15 @@ impl Volume {
             invalidate_directory(&mut tx, ino)?;
         }
         if !matches!(inode.fork(ForkKind::Data)?.map(|fork| fork.form), Some(ForkForm::Local(_))) {
-            change_core(&mut tx, ino, |core| { core.size.set(0); Ok(()) }, None)?;
+            change_core(
+                &mut tx,
+                ino,
+                |core| {
+                    core.size.set(0);
+                    Ok(())
+                },
+                None,
+            )?;
             mapping::truncate(&mut tx, ino, ForkKind::Data, FileBlock(0))?;
         }
         crate::volume::finish::finish(tx)
@@ -111,7 +119,8 @@ fn invalidate_directory(tx: &mut Transaction<'_>, ino: Ino) -> Result<()> {
         let extent = extent?;
         let end = extent.startoff + u64::from(extent.blockcount);
         for at in (extent.startoff.next_multiple_of(unit)..end).step_by(usize::try_from(unit).unwrap_or(1)) {
-            let pieces = map_file_block(tx, &fork, FileBlock(at), tx.geometry().directory.fsbcount)?.unwrap_or_default();
+            let pieces =
+                map_file_block(tx, &fork, FileBlock(at), tx.geometry().directory.fsbcount)?.unwrap_or_default();
             requests.push(request_of(tx.geometry(), BlockKind::DirData, ino, &pieces)?);
         }
     }
