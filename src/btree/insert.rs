@@ -56,6 +56,20 @@ impl<S: BlockStore> Editor<'_, S> {
         new.as_child(self.kind(), right).ok_or_else(|| defect("half of a full block is empty"))
     }
 
+    /// The fork that holds the root has `size` bytes from now on; the tree gets a level more if the root does not fit.
+    ///
+    /// # Errors
+    /// Those of the store; `Internal` when the root lies in a block.
+    pub fn set_fork_size(&mut self, size: usize) -> Result<()> {
+        let EditRoot::Inode { node, .. } = &self.root else { return Err(defect("a root in a block has no fork")) };
+        let node = node.clone();
+        self.root = EditRoot::Inode { node: node.clone(), fork_size: size };
+        if node.items.len() <= self.most_of(None, node.level) {
+            return Ok(());
+        }
+        self.grow(Stop { pointer: None, node, index: 0 })
+    }
+
     /// The root is one entry too full: the tree gets a level more.
     fn grow(&mut self, root: Stop) -> Result<()> {
         let level = root.node.level + 1;

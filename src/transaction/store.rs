@@ -15,9 +15,7 @@ use crate::geometry::reservation::{ReservationInputs, Reservations};
 use crate::geometry::{Daddr, FsBlock, Geometry, Ino};
 use crate::image::ImageDevices;
 use crate::journal::BufferKey;
-use crate::journal::{
-    Cil, CilOptions, LogArea, LogPosition, LogState, LogStatistics, LogWriter, LogWriterOptions, scan,
-};
+use crate::journal::{Cil, CilOptions, LogArea, LogPosition, LogState, LogWriter, LogWriterOptions, scan};
 use crate::ondisk::timestamp::Timestamp;
 use crate::ondisk::{OnDisk, RawSuperblock};
 
@@ -160,11 +158,6 @@ impl Store {
         &self.cil
     }
 
-    /// What went into the journal since the filesystem was opened.
-    pub fn log_statistics(&self) -> &LogStatistics {
-        self.log.statistics()
-    }
-
     /// The time that changes carry.
     pub fn now(&self) -> Timestamp {
         self.options.now.unwrap_or_else(|| {
@@ -182,6 +175,15 @@ impl Store {
         let daddr = self.geometry().fsb_daddr(start).ok_or_else(outside)?;
         let at = self.geometry().daddr_offset(daddr).and_then(|at| at.checked_add(offset)).ok_or_else(outside)?;
         self.devices.data.write_at(at, bytes)
+    }
+
+    /// Writes a block to its place at once, which no journal holds: the value of an attribute, before the transaction that
+    /// lets readers see it.
+    ///
+    /// # Errors
+    /// `Io`; `Corrupt` when the block would not pass its checks.
+    pub fn write_unlogged(&self, request: Request, bytes: Vec<u8>) -> Result<()> {
+        self.cache.write(request, bytes, None)
     }
 
     /// Reads contents of a file.

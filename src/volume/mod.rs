@@ -13,6 +13,7 @@
 //! | [`symlink`] | targets of symbolic links |
 
 pub mod attributes;
+mod da_btree;
 pub mod directory;
 pub mod finish;
 pub mod inodes;

@@ -43,6 +43,19 @@ impl DirDataBuilder {
         Some(offset)
     }
 
+    /// Leaves `bytes` unused, a multiple of 8. `None`, and nothing has changed, when there are fewer. The table of the longest
+    /// unused ranges will not have them.
+    pub fn skip(&mut self, bytes: usize) -> Option<()> {
+        if bytes > self.room() {
+            return None;
+        }
+        if bytes > 0 {
+            put_unused(&mut self.block, u16::try_from(self.at).ok()?, u16::try_from(bytes).ok()?)?;
+        }
+        self.at += bytes;
+        Some(())
+    }
+
     /// The block as one of several, and the length of its longest unused range.
     pub fn into_data(mut self, owner: &BlockOwner) -> (Vec<u8>, u16) {
         let end = self.block.len();
