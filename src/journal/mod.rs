@@ -32,4 +32,4 @@ pub use parse::{
 };
 pub use record::LogRecord;
 pub use scan::{LogScan, LogState, TornWrite, scan};
-pub use write::{LogPosition, LogWriter, LogWriterOptions, WrittenCheckpoint};
+pub use write::{LogPosition, LogStatistics, LogWriter, LogWriterOptions, WrittenCheckpoint};

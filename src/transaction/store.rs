@@ -15,7 +15,9 @@ use crate::geometry::reservation::{ReservationInputs, Reservations};
 use crate::geometry::{Daddr, FsBlock, Geometry, Ino};
 use crate::image::ImageDevices;
 use crate::journal::BufferKey;
-use crate::journal::{Cil, CilOptions, LogArea, LogPosition, LogState, LogWriter, LogWriterOptions, scan};
+use crate::journal::{
+    Cil, CilOptions, LogArea, LogPosition, LogState, LogStatistics, LogWriter, LogWriterOptions, scan,
+};
 use crate::ondisk::timestamp::Timestamp;
 use crate::ondisk::{OnDisk, RawSuperblock};
 
@@ -156,6 +158,11 @@ impl Store {
     /// The checkpoint that is being collected, with its counters.
     pub fn cil(&self) -> &Cil {
         &self.cil
+    }
+
+    /// What went into the journal since the filesystem was opened.
+    pub fn log_statistics(&self) -> &LogStatistics {
+        self.log.statistics()
     }
 
     /// The time that changes carry.

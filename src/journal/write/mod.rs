@@ -18,4 +18,4 @@ mod writer;
 pub(super) use frame::{Frame, unmount_operation};
 pub use options::LogWriterOptions;
 pub use position::LogPosition;
-pub use writer::{LogWriter, WrittenCheckpoint};
+pub use writer::{LogStatistics, LogWriter, WrittenCheckpoint};

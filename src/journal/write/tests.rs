@@ -180,7 +180,9 @@ proptest! {
             prop_assert_eq!(LogPosition::after(&state).lsn(), writer.head());
             previous = Some(written.start);
         }
-        let tail = writer.head();
+        let (statistics, tail) = (*writer.statistics(), writer.head());
+        prop_assert!(statistics.totals.sum().bytes < statistics.bytes || statistics.checkpoints == 0);
+        prop_assert!(statistics.records >= statistics.checkpoints);
         writer.write_unmount(tail).expect("there is room");
         let state = scan(&log.area()).expect("a sound log");
         prop_assert_eq!((state.state, state.head), (LogState::Clean, writer.head().block()));

@@ -41,6 +41,28 @@ pub struct WrittenCheckpoint {
     pub totals: ItemTotals,
 }
 
+/// What a writer wrote since it was opened, unmount records left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogStatistics {
+    /// Checkpoints.
+    pub checkpoints: u64,
+    /// Records.
+    pub records: u64,
+    /// Bytes of log that they took, with headers and what fills blocks and stripe units.
+    pub bytes: u64,
+    /// What the checkpoints held, by type.
+    pub totals: ItemTotals,
+}
+
+impl LogStatistics {
+    fn count(&mut self, written: &WrittenCheckpoint) {
+        self.checkpoints += 1;
+        self.records += u64::from(written.records);
+        self.bytes += written.bytes;
+        self.totals.merge(&written.totals);
+    }
+}
+
 /// Writes to the log.
 pub struct LogWriter {
     log: Arc<dyn Device>,
@@ -51,6 +73,7 @@ pub struct LogWriter {
     position: LogPosition,
     /// The tail that the last record states.
     stated_tail: Option<Lsn>,
+    statistics: LogStatistics,
     memory: Vec<u8>,
     regions: Regions,
 }
@@ -96,12 +119,19 @@ impl LogWriter {
         };
         let layout = options.layout;
         let regions = Regions::new(layout);
-        Ok(LogWriter { log, others, shape, layout, position, stated_tail: None, memory: Vec::new(), regions })
+        let statistics = LogStatistics::default();
+        let memory = Vec::new();
+        Ok(LogWriter { log, others, shape, layout, position, stated_tail: None, statistics, memory, regions })
     }
 
     /// How items are laid out.
     pub fn layout(&self) -> WriterLayout {
         self.layout
+    }
+
+    /// What was written so far.
+    pub fn statistics(&self) -> &LogStatistics {
+        &self.statistics
     }
 
     /// LSN that the next record will have. It is the tail of a log that holds nothing that is not in place.
@@ -193,6 +223,7 @@ impl LogWriter {
             totals: checkpoint.totals,
         };
         self.end(run, tail);
+        self.statistics.count(&written);
         Ok(written)
     }
 
