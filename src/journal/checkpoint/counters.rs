@@ -52,6 +52,18 @@ impl ItemTotals {
         }
     }
 
+    /// What was counted since they were like `before`.
+    #[must_use]
+    pub fn since(&self, before: &ItemTotals) -> Self {
+        let mut since = *self;
+        for (total, before) in since.by_type.iter_mut().zip(&before.by_type) {
+            total.items -= before.items;
+            total.regions -= before.regions;
+            total.bytes -= before.bytes;
+        }
+        since
+    }
+
     /// The items of one type.
     pub fn of(&self, kind: LogItemType) -> ItemTotal {
         LogItemType::ALL

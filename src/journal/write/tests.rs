@@ -183,6 +183,8 @@ proptest! {
         let (statistics, tail) = (*writer.statistics(), writer.head());
         prop_assert!(statistics.totals.sum().bytes < statistics.bytes || statistics.checkpoints == 0);
         prop_assert!(statistics.records >= statistics.checkpoints);
+        prop_assert_eq!(statistics.since(&statistics), LogStatistics::default());
+        prop_assert_eq!(statistics.since(&LogStatistics::default()), statistics);
         writer.write_unmount(tail).expect("there is room");
         let state = scan(&log.area()).expect("a sound log");
         prop_assert_eq!((state.state, state.head), (LogState::Clean, writer.head().block()));

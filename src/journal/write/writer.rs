@@ -55,6 +55,17 @@ pub struct LogStatistics {
 }
 
 impl LogStatistics {
+    /// What was written since it was like `before`.
+    #[must_use]
+    pub fn since(&self, before: &LogStatistics) -> Self {
+        LogStatistics {
+            checkpoints: self.checkpoints - before.checkpoints,
+            records: self.records - before.records,
+            bytes: self.bytes - before.bytes,
+            totals: self.totals.since(&before.totals),
+        }
+    }
+
     fn count(&mut self, written: &WrittenCheckpoint) {
         self.checkpoints += 1;
         self.records += u64::from(written.records);

@@ -57,6 +57,14 @@ impl Volume {
         self.run(self.store.reservations().ichange, 0, |tx| change_core(tx, ino, apply, Some(Touch::Change)))
     }
 
+    /// Logs changes of attributes as intents from now on, as Linux does when it is told to (`larp`).
+    ///
+    /// # Errors
+    /// As [`attributes::enable_logging`].
+    pub fn log_attributes(&mut self) -> Result<()> {
+        attributes::enable_logging(&mut self.store)
+    }
+
     /// Sets an extended attribute, whether it is there or not.
     ///
     /// # Errors
