@@ -18,7 +18,7 @@ use maker::{Maker, everything};
 use read_back::{Recording, compare};
 use xfskit::device::{Device, Effect, Fault, FaultDevice, MemoryDevice, Operation};
 use xfskit::error::{Error, Result};
-use xfskit::populate::{Bytes, Content, Data, DataSink, Kind, NodeId};
+use xfskit::populate::{Bytes, Content, Data, DataSink, Kind, NodeId, Piece, Range};
 
 const MAGIC: &[u8; 4] = b"XFSB";
 
@@ -99,6 +99,47 @@ fn many_files(sink: &mut dyn DataSink, count: u32) -> Result<Content> {
         maker.add(NodeId::ROOT, format!("{number}").as_bytes(), Kind::Regular(Data::default()), Vec::new())?;
     }
     Ok(maker.content)
+}
+
+#[test]
+fn inodes_fit_into_what_is_left_between_files() {
+    // without these btrees, groups keep next to nothing in reserve
+    let bare = "-m finobt=0,inobtcount=0,rmapbt=0,reflink=0";
+    let whole = format!("{bare} -i sparse=0");
+    for options in ["", "-b size=1k", bare, &whole] {
+        let wish = Wish::new("fragmented", 64, options);
+        let device = memory(&wish);
+        let mut bytes = HashMap::new();
+        let mut kept = None;
+        let result = wish.build(&device, |builder| {
+            let mut recording = Recording { sink: builder, bytes: &mut bytes };
+            let unit = u64::from(recording.block_size());
+            // half of a chunk of inodes each, up to the brim, and every second one is given back
+            let mut stored = Vec::new();
+            while let Ok(piece) = recording.store(16_384 / unit * unit, &mut Ends(1 << 20)) {
+                stored.push(piece);
+            }
+            let mut maker = Maker::new(&mut recording);
+            for (number, piece) in stored.into_iter().enumerate() {
+                if number % 2 == 0 {
+                    maker.sink.release(piece)?;
+                    continue;
+                }
+                let range = Range { block: 0, piece: Piece::Stored(piece) };
+                let data = Data { size: piece.blocks * unit, ranges: vec![range] };
+                maker.add(NodeId::ROOT, format!("file-{number}").as_bytes(), Kind::Regular(data), Vec::new())?;
+            }
+            kept = Some(maker.content.clone());
+            Ok(maker.content)
+        });
+        if options == whole {
+            let error = result.expect_err("there is no room for a whole chunk").to_string();
+            assert!(error.contains("no room for more inodes"), "{error}");
+        } else {
+            result.unwrap_or_else(|error| panic!("{options}: {error}"));
+            compare(&device, &kept.expect("built"), &bytes);
+        }
+    }
 }
 
 /// Ends after some bytes.

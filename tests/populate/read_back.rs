@@ -143,7 +143,7 @@ impl Reader<'_> {
             Kind::Regular(data) => {
                 assert_eq!(inode.size(), data.size);
                 let unit = u64::from(self.image.geometry().blocksize);
-                let mut expected = HashMap::new();
+                let mut expected = BTreeMap::new();
                 for range in &data.ranges {
                     let piece = match range.piece {
                         Piece::Stored(stored) => Some(&self.bytes[&stored.start]),
@@ -173,28 +173,26 @@ impl Reader<'_> {
     }
 
     /// Ranges and bytes of a regular file.
-    fn data(&self, inode: &Inode, unit: u64, expected: &HashMap<u64, (u64, Option<&Vec<u8>>)>) {
+    fn data(&self, inode: &Inode, unit: u64, expected: &BTreeMap<u64, (u64, Option<&Vec<u8>>)>) {
         let mut held = 0;
         for range in StoredData::open(self.source(), inode).expect("data") {
             let range = range.expect("a sound range");
             assert_eq!(range.offset % unit, 0);
-            // ranges that follow each other on the device come as one
-            let mut at = range.offset;
-            while at < range.end() {
-                let (blocks, piece) = expected[&(at / unit)];
-                held += 1;
-                assert_eq!(piece.is_none(), range.unwritten);
-                if let Some(piece) = piece {
-                    let mut read = vec![0; piece.len()];
-                    let place = range.at + (at - range.offset);
-                    self.image.data().read_at(place, &mut read).expect("read");
-                    assert!(read == *piece, "inode {}", inode.ino);
-                }
-                at += blocks * unit;
+            let mut read = vec![0; usize::try_from(range.len.next_multiple_of(unit)).expect("a file of a test")];
+            self.image.data().read_at(range.at, &mut read).expect("read");
+            for (block, bytes) in (range.offset / unit..).zip(read.chunks(usize::try_from(unit).expect("small"))) {
+                let (first, (blocks, piece)) = expected.range(..=block).next_back().expect("no hole");
+                assert!(block < first + blocks && piece.is_none() == range.unwritten);
+                let Some(piece) = piece else { continue };
+                let begin = usize::try_from((block - first) * unit).expect("small");
+                let wanted = &piece[begin..piece.len().min(begin + bytes.len())];
+                assert!(bytes[..wanted.len()] == *wanted, "inode {}, block {block}", inode.ino);
+                assert!(bytes[wanted.len()..].iter().all(|byte| *byte == 0));
+                held += wanted.len();
             }
         }
-        let shown = expected.keys().filter(|block| **block * unit < inode.size()).count();
-        assert!(held >= shown.min(1) && held <= expected.len());
+        let stored: usize = expected.values().filter_map(|(_, piece)| piece.map(Vec::len)).sum();
+        assert_eq!(held, stored, "inode {}", inode.ino);
     }
 
     /// Every file knows its folders, where the filesystem keeps that.

@@ -45,6 +45,8 @@ pub(super) struct Group {
     pub short_from_the_start: bool,
     /// Where the next chunk of inodes is looked for.
     pub next_chunk: u32,
+    /// Chunks of inodes that a block of their btree describes.
+    chunks_per_block: usize,
 }
 
 impl Group {
@@ -67,6 +69,8 @@ impl Group {
             agi,
             short_from_the_start: false,
             next_chunk: 0,
+            chunks_per_block: usize::try_from(geometry.btree(BtreeKind::Inobt).leaf_min)
+                .map_err(|_| unexpected("a btree"))?,
         };
         group.read_space(cache)?;
         group.read_inodes(cache)?;
@@ -143,9 +147,11 @@ impl Group {
         Ok(())
     }
 
-    /// Blocks that files may still take.
+    /// Blocks that files may still take: what is free but for the reserve and for the btree of the inodes.
     pub fn available(&self) -> u32 {
-        u32::try_from(u64::from(self.free.total()).saturating_sub(self.kept_back)).unwrap_or(u32::MAX)
+        let inode_tree = self.chunks.len() / self.chunks_per_block.max(1);
+        let kept = self.kept_back.saturating_add(u64::try_from(inode_tree).unwrap_or(u64::MAX));
+        u32::try_from(u64::from(self.free.total()).saturating_sub(kept)).unwrap_or(u32::MAX)
     }
 
     /// Notes who owns blocks.
