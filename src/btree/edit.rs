@@ -225,6 +225,24 @@ impl<'s, S: BlockStore> Editor<'s, S> {
         Ok(true)
     }
 
+    /// Replaces the record of `key` by one that belongs between the same two records. `false` when there is none of this key.
+    ///
+    /// # Errors
+    /// Those of the store; `Internal` when the record belongs elsewhere, as far as its block tells.
+    pub fn replace_between(&mut self, key: SortKey, record: &[u8]) -> Result<bool> {
+        let kind = self.kind();
+        let mut path = self.path_to(key)?;
+        let mut leaf = path.pop().ok_or_else(|| defect("no way to the leaf"))?;
+        let Ok(at) = leaf.node.items.binary_search_by_key(&key, |item| item.sort(kind)) else { return Ok(false) };
+        leaf.node.items[at] = Item::Record(record.to_vec());
+        let near = &leaf.node.items[at.saturating_sub(1)..(at + 2).min(leaf.node.items.len())];
+        if !near.is_sorted_by_key(|item| item.sort(kind)) {
+            return Err(defect("a record between others that belongs elsewhere"));
+        }
+        self.store_and_refresh(path, leaf)?;
+        Ok(true)
+    }
+
     /// Stores a node that fits, and the keys above it as far as they change.
     pub(super) fn store_and_refresh(&mut self, mut path: Vec<Stop>, mut stop: Stop) -> Result<()> {
         while let Some(mut parent) = path.pop() {

@@ -9,6 +9,7 @@
 //! | `tree` | which tree: its kind, owner and root |
 //! | `walk` | every block and record of a tree that may be damaged, with all that is wrong |
 //! | `cursor` | records of a sound tree from a key on, and those that overlap a range |
+//! | `position` | a place among the records of a sound tree, from which one can go both ways |
 //! | `store` | where a tree that is changed keeps its blocks |
 //! | `bulk_load` | a tree from sorted records |
 //! | `insert`, `delete` | changes of a tree, with splits, merges and a root that moves |
@@ -26,6 +27,7 @@ mod layout;
 #[allow(clippy::cast_possible_truncation)] // test records are small
 mod model;
 mod node;
+mod position;
 mod record_check;
 mod store;
 mod tree;
@@ -37,6 +39,7 @@ pub use edit::{EditRoot, Editor};
 pub use key::{KeyBytes, SortKey};
 pub use layout::Layout;
 pub use node::{Item, Node, NodeBuf};
+pub use position::Position;
 pub use record_check::{RecordContext, check_record};
 pub use store::{BlockStore, MemoryStore, TreeIdentity};
 pub use tree::{ForkKind, Root, Tree, TreeOwner};

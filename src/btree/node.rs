@@ -116,10 +116,19 @@ impl<'a> Node<'a> {
 
     /// How many entries come before all those that are greater than `key`.
     pub fn partition(&self, key: SortKey) -> usize {
+        self.partition_by(|other| other <= key)
+    }
+
+    /// How many entries are less than `key`.
+    pub fn below(&self, key: SortKey) -> usize {
+        self.partition_by(|other| other < key)
+    }
+
+    fn partition_by(&self, before: impl Fn(SortKey) -> bool) -> usize {
         let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.sort_key(middle) <= key { low = middle + 1 } else { high = middle }
+            if before(self.sort_key(middle)) { low = middle + 1 } else { high = middle }
         }
         low
     }

@@ -76,6 +76,11 @@ impl Transaction<'_> {
         self.store
     }
 
+    /// What each of its steps may log.
+    pub fn reservation(&self) -> Reservation {
+        self.reservation
+    }
+
     /// What a group keeps back, to be changed; cancelling puts it back.
     ///
     /// # Errors

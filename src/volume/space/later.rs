@@ -67,7 +67,7 @@ pub fn rmap_unmap(tx: &mut Transaction<'_>, owner: &MappingOwner, extent: &Exten
     map_later(tx, owner, extent, rmap::UNMAP, rmap::UNMAP_SHARED);
 }
 
-/// Blocks of a file were unwritten and are written now, or the reverse; `extent` is as it was before. Nothing without
+/// Blocks of a file were unwritten and are written now, or the reverse; `extent` says what they are now. Nothing without
 /// reverse mappings.
 pub fn rmap_convert(tx: &mut Transaction<'_>, owner: &MappingOwner, extent: &Extent) {
     map_later(tx, owner, extent, rmap::CONVERT, rmap::CONVERT_SHARED);
