@@ -121,6 +121,16 @@ pub enum Deferred {
 }
 
 impl Deferred {
+    /// The first block that it is about; `None` for changes of attributes and of whole files.
+    pub fn start(&self) -> Option<FsBlock> {
+        match self {
+            Deferred::Mapping(extent) | Deferred::Rmap(extent) => Some(FsBlock(extent.startblock)),
+            Deferred::Refcount(extent) => Some(FsBlock(extent.startblock)),
+            Deferred::Free(extent) | Deferred::FreeListBlock { extent, .. } => Some(extent.start),
+            Deferred::Attribute(_) | Deferred::Exchange(_) => None,
+        }
+    }
+
     /// Its kind.
     pub fn kind(&self) -> DeferredKind {
         match self {

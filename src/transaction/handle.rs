@@ -12,7 +12,7 @@ use crate::buffer::Request;
 use crate::error::{Error, Result};
 use crate::geometry::reservation::Reservation;
 use crate::geometry::{AgBlock, AgNumber, Ino};
-use crate::journal::BufferKey;
+use crate::journal::{BufferKey, WriterLayout};
 use crate::journal::{Commit, ItemKey, LoggedDone, LoggedIntent, format_icreate};
 use crate::ondisk::log_item::RawIcreateLog;
 use crate::ondisk::{BigEndian, RawSuperblock};
@@ -121,11 +121,19 @@ impl Transaction<'_> {
     }
 
     /// Logs an intent; returns its id.
-    pub fn log_intent(&mut self, make: impl FnOnce(u64) -> LoggedIntent) -> u64 {
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn log_intent(&mut self, make: impl FnOnce(u64) -> Result<LoggedIntent>) -> Result<u64> {
         let id = self.store.next_intent;
+        self.intents.push(make(id)?);
         self.store.next_intent += 1;
-        self.intents.push(make(id));
-        id
+        Ok(id)
+    }
+
+    /// How the journal lays out intents and done items.
+    pub fn log_layout(&self) -> WriterLayout {
+        self.store.log.layout()
     }
 
     /// Logs that an intent is done.

@@ -1,24 +1,13 @@
 //! Deferred operations finished (Linux `libxfs/xfs_defer.c`).
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `chain` | one transaction after the other, until nothing is left |
+//! | `intent` | intents and done items for the journal |
+//! | `step` | which module does an operation |
 
-use crate::error::{Error, Result};
-use crate::transaction::Transaction;
+mod chain;
+mod intent;
+mod step;
 
-/// Finishes all deferred operations, in as many transactions as they take; the last one stays open (`xfs_defer_finish`).
-///
-/// # Errors
-/// Those of the operations: then what was committed before stands, and an intent tells what is left.
-pub fn finish_some(tx: &mut Transaction<'_>) -> Result<()> {
-    if tx.deferrals().is_empty() {
-        return Ok(());
-    }
-    Err(Error::Unsupported("deferred operations".to_owned()))
-}
-
-/// Finishes all deferred operations and commits.
-///
-/// # Errors
-/// As [`finish_some`]; those of the commit.
-pub fn finish(mut tx: Transaction<'_>) -> Result<()> {
-    finish_some(&mut tx)?;
-    tx.commit()
-}
+pub use chain::{finish, finish_some};
