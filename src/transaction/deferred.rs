@@ -81,6 +81,18 @@ pub struct AttributeChange {
     pub progress: AttributeProgress,
 }
 
+impl AttributeChange {
+    /// The name that is worked on: of a parent pointer that is replaced, first the old one, then the new one.
+    pub fn current_name(&self) -> &[u8] {
+        if self.progress.renamed { &self.new_name } else { &self.name }
+    }
+
+    /// The value that goes with it.
+    pub fn current_value(&self) -> &[u8] {
+        if self.progress.renamed { &self.new_value } else { &self.value }
+    }
+}
+
 /// How far a change of an attribute has come; only what takes it further knows what the values mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AttributeProgress {
@@ -88,6 +100,8 @@ pub struct AttributeProgress {
     pub state: u32,
     /// Both the old and the new attribute are there for a while.
     pub replacing: bool,
+    /// The old parent pointer is out, and the new one goes in. Intents go on naming both, as a replay wants them.
+    pub renamed: bool,
     /// First block of the value in the attribute fork.
     pub remote_start: u32,
     /// The next of its blocks that is to be allocated or freed.

@@ -50,7 +50,8 @@ pub fn step(tx: &mut Transaction<'_>, change: &mut AttributeChange) -> Result<bo
             state::REMOVE_LEAF => remove_leaf(tx, change)?,
             state::REMOVE_NODE => hide(tx, change)?,
             state::FIND_SPACE => {
-                remote::find_space(tx, change.ino, change.value.len(), &mut change.progress)?;
+                let len = change.current_value().len();
+                remote::find_space(tx, change.ino, len, &mut change.progress)?;
                 change.progress.state = state::ALLOCATE;
                 true
             }
@@ -111,11 +112,11 @@ fn remove_state(tx: &Transaction<'_>, ino: Ino) -> Result<u32> {
 
 /// The attribute that the change names.
 fn wanted<'a>(tx: &Transaction<'_>, change: &'a AttributeChange) -> Result<Wanted<'a>> {
-    Wanted::new(tx.store().geometry(), change.namespace, &change.name, &change.value)
+    Wanted::new(tx.store().geometry(), change.namespace, change.current_name(), change.current_value())
 }
 
 fn missing(change: &AttributeChange) -> Error {
-    let name = String::from_utf8_lossy(&change.name).into_owned();
+    let name = String::from_utf8_lossy(change.current_name()).into_owned();
     Error::Usage(format!("inode {} has no attribute {name:?}", change.ino))
 }
 
@@ -127,8 +128,7 @@ fn broken(tx: &Transaction<'_>, ino: Ino, rule: Rule) -> Result<Error> {
 fn complete(change: &mut AttributeChange, next: u32) {
     let replacing = std::mem::take(&mut change.progress.replacing);
     if replacing && change.op & attri::TYPE_MASK == attri::PPTR_REPLACE {
-        change.name = std::mem::take(&mut change.new_name);
-        change.value = std::mem::take(&mut change.new_value);
+        change.progress.renamed = true;
     }
     change.progress.state = if replacing { next } else { state::DONE };
 }
@@ -139,7 +139,7 @@ fn add_short(tx: &mut Transaction<'_>, change: &mut AttributeChange) -> Result<b
         change.progress.replacing = false;
     }
     let wanted = self::wanted(tx, change)?;
-    if short::add(tx, change.ino, &wanted, &change.value)? {
+    if short::add(tx, change.ino, &wanted, change.current_value())? {
         change.progress.state = state::DONE;
     } else {
         tree::from_short(tx, change.ino)?;
@@ -150,14 +150,17 @@ fn add_short(tx: &mut Transaction<'_>, change: &mut AttributeChange) -> Result<b
 
 fn add_leaf(tx: &mut Transaction<'_>, change: &mut AttributeChange) -> Result<bool> {
     let wanted = wanted(tx, change)?;
-    let local = is_local(tx.store().geometry(), change.name.len(), change.value.len());
+    let local = is_local(tx.store().geometry(), change.current_name().len(), change.current_value().len());
     let mut file = DaFile::attributes(tx, change.ino);
     if tree::find(&mut file, &wanted, false)?.is_some() != change.progress.replacing {
         return Err(if change.progress.replacing { missing(change) } else { exists(change) });
     }
     let hidden = !local || change.progress.replacing && !change.logged;
-    let value =
-        if local { AttrLeafValue::Local(&change.value) } else { AttrLeafValue::Remote { valueblk: 0, valuelen: 0 } };
+    let value = if local {
+        AttrLeafValue::Local(change.current_value())
+    } else {
+        AttrLeafValue::Remote { valueblk: 0, valuelen: 0 }
+    };
     let new = NewAttribute {
         hash: wanted.hash,
         flags: wanted.namespace | if hidden { ATTR_INCOMPLETE } else { 0 },
@@ -175,7 +178,7 @@ fn add_leaf(tx: &mut Transaction<'_>, change: &mut AttributeChange) -> Result<bo
 }
 
 fn exists(change: &AttributeChange) -> Error {
-    let name = String::from_utf8_lossy(&change.name).into_owned();
+    let name = String::from_utf8_lossy(change.current_name()).into_owned();
     Error::Usage(format!("inode {} has an attribute {name:?}", change.ino))
 }
 
@@ -227,7 +230,7 @@ fn allocate(tx: &mut Transaction<'_>, change: &mut AttributeChange) -> Result<bo
             return Ok(false);
         }
     }
-    remote::write(tx, change.ino, change.progress.remote_start, &change.value)?;
+    remote::write(tx, change.ino, change.progress.remote_start, change.current_value())?;
     if change.progress.replacing {
         // the two change their places in the same transaction
         complete(change, state::FLIP);
@@ -241,10 +244,11 @@ fn allocate(tx: &mut Transaction<'_>, change: &mut AttributeChange) -> Result<bo
 /// Lets readers see the attribute that was added.
 fn show(tx: &mut Transaction<'_>, change: &AttributeChange) -> Result<()> {
     let wanted = wanted(tx, change)?;
-    let remote = if is_local(tx.store().geometry(), change.name.len(), change.value.len()) {
+    let remote = if is_local(tx.store().geometry(), change.current_name().len(), change.current_value().len()) {
         None
     } else {
-        let len = u32::try_from(change.value.len()).map_err(|_| Error::Usage("a value is too long".to_owned()))?;
+        let len =
+            u32::try_from(change.current_value().len()).map_err(|_| Error::Usage("a value is too long".to_owned()))?;
         Some((change.progress.remote_start, len))
     };
     let mut file = DaFile::attributes(tx, change.ino);
@@ -275,4 +279,33 @@ fn remove_entry(tx: &mut Transaction<'_>, change: &mut AttributeChange) -> Resul
     tree::shrink(tx, change.ino, change.progress.replacing)?;
     complete(change, add_state(tx, change.ino)?);
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transaction::AttributeProgress;
+
+    /// A replay wants an intent that names old and new parent, at whichever step it was logged.
+    #[test]
+    fn a_parent_that_is_replaced_keeps_both_names() {
+        let mut change = AttributeChange {
+            ino: Ino(131),
+            op: attri::PPTR_REPLACE,
+            namespace: 0,
+            name: b"old".to_vec(),
+            new_name: b"newer".to_vec(),
+            value: vec![1; 12],
+            new_value: vec![2; 12],
+            logged: true,
+            progress: AttributeProgress { replacing: true, ..AttributeProgress::default() },
+        };
+        assert_eq!((change.current_name(), change.current_value()), (&b"old"[..], &[1; 12][..]));
+        complete(&mut change, state::ADD_LEAF);
+        assert_eq!((change.current_name(), change.current_value()), (&b"newer"[..], &[2; 12][..]));
+        assert_eq!((&change.name[..], &change.value[..]), (&b"old"[..], &[1; 12][..]));
+        assert_eq!(change.progress.state, state::ADD_LEAF);
+        complete(&mut change, state::FLIP);
+        assert_eq!(change.progress.state, state::DONE);
+    }
 }
