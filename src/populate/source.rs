@@ -76,8 +76,9 @@ impl Sources<'_> {
                 prototype::read(path, options, &mut filling)?;
             }
         }
+        let mut accounts = archive::Accounts::default();
         for archive in self.archives {
-            archive::read(&archive.name, archive.reader, &mut filling)?;
+            archive::read(&archive.name, archive.reader, &mut accounts, &mut filling)?;
         }
         let Filling { mut content, sink, .. } = filling;
         if let Some(map) = &self.map {

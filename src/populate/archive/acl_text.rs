@@ -1,7 +1,7 @@
 //! Access control lists as text (POSIX.1e draft 17, 23.3), as star, GNU tar and libarchive write them into records.
 //!
-//! Users and groups may be named there. Which numbers the names have is told by the owners of the archive's members, and by
-//! the fourth field that star and libarchive add; the machine at hand is not asked.
+//! Users and groups may be named there. Which numbers the names have is told by the fourth field that star and libarchive add,
+//! by the owners of the archive's members, by `/etc/passwd` and `/etc/group` in the tree, and at last by those of this machine.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,23 @@ use crate::forms::{AclEntry, AclSubject, PosixAcl};
 /// Numbers of users or groups by their names.
 pub(super) type Numbers = HashMap<Vec<u8>, u32>;
 
-/// Names that members of an archive have told.
-#[derive(Default)]
+/// Numbers that names have.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     pub users: Numbers,
     pub groups: Numbers,
+}
+
+/// The names in `/etc/passwd` or `/etc/group`: the number is the third field of both.
+pub(super) fn accounts(text: &[u8]) -> Numbers {
+    let line = |line: &[u8]| {
+        let mut fields = line.split(|byte| *byte == b':');
+        let name = fields.next().filter(|name| !name.is_empty())?;
+        let number = decimal(fields.nth(1)?).and_then(|number| u32::try_from(number).ok());
+        Some((name.to_vec(), number?))
+    };
+    // the first line of a name counts
+    text.split(|byte| *byte == b'\n').rev().filter_map(line).collect()
 }
 
 /// Reads a list; what is wrong with it.
@@ -100,6 +112,15 @@ mod tests {
             assert_eq!(parse(text.as_bytes(), &names()).expect(text).to_text(), expected, "{text}");
         }
         assert_eq!(parse(b"user:root:r", &names()).expect("a list").to_text(), "user:0:r--");
+    }
+
+    #[test]
+    fn accounts_of_a_machine() {
+        let numbers =
+            accounts(b"root:x:0:0::/:/bin/sh\nlp:x:7:7:lp\n\n+::::\nbad:x:y:\n:x:5:\nlp:x:8:\nwide:x:4294967296:\n");
+        let mut found: Vec<_> = numbers.into_iter().collect();
+        found.sort_unstable();
+        assert_eq!(found, [(b"lp".to_vec(), 7), (b"root".to_vec(), 0)]);
     }
 
     #[test]

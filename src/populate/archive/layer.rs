@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::collections::{BTreeMap, HashMap};
 
-use super::acl_text::{self, Names};
+use super::acl_text::{self, Names, accounts};
 use super::member::{Member, MemberKind, Members};
 use super::path;
 use super::stream::Stream;
@@ -13,7 +13,7 @@ use super::xattr::{Recorded, recorded};
 use crate::error::{Error, Result};
 use crate::ondisk::dinode::flags;
 use crate::populate::content::{Attributes, Kind, Node, NodeId};
-use crate::populate::data::Data;
+use crate::populate::data::{Bytes, Data};
 use crate::populate::filling::{Filling, symlink};
 use crate::report::name::escape;
 use crate::tree::{ACCESS_XATTR, DEFAULT_XATTR};
@@ -22,6 +22,8 @@ use crate::tree::{ACCESS_XATTR, DEFAULT_XATTR};
 const MOST_LINKS: u32 = 40;
 /// Folders in folders.
 const MOST_FOLDERS: usize = 4096;
+/// Most bytes of a list of users or groups that is looked at.
+const MOST_ACCOUNTS: u64 = 1 << 20;
 /// Access bits of folders that no member describes.
 const FOLDER_MODE: u16 = 0o755;
 
@@ -37,19 +39,31 @@ struct Layer<'l, 'f> {
     /// The archive's name, as it is shown.
     name: &'l str,
     touched: Touched,
+    /// Numbers of users and groups that members have told.
     names: Names,
+    /// Numbers that `/etc/passwd` and `/etc/group` in the tree tell.
+    accounts: &'l mut Names,
     /// Lists that are read when all names are known.
     lists: HashMap<NodeId, Lists>,
 }
+
+/// What is known of users and groups across layers.
+#[derive(Default)]
+pub(in super::super) struct Accounts(Names);
 
 /// Adds an archive to a tree. `name` is its name in errors.
 ///
 /// # Errors
 /// `Source`, for what is no archive, or is cut off, and for members that cannot be in an image. Those of the sink.
-pub(in super::super) fn read(name: &str, reader: Box<dyn std::io::Read + '_>, filling: &mut Filling<'_>) -> Result<()> {
+pub(in super::super) fn read(
+    name: &str,
+    reader: Box<dyn std::io::Read + '_>,
+    accounts: &mut Accounts,
+    filling: &mut Filling<'_>,
+) -> Result<()> {
     let mut members = Members::new(Stream::new(reader, name.to_owned())?);
-    let mut layer =
-        Layer { filling, name, touched: Touched::default(), names: Names::default(), lists: HashMap::new() };
+    let (touched, names, lists) = (Touched::default(), Names::default(), HashMap::new());
+    let mut layer = Layer { filling, name, touched, names, accounts: &mut accounts.0, lists };
     while let Some(member) = members.next()? {
         layer.add(&member, &mut members)?;
     }
@@ -125,7 +139,7 @@ impl Layer<'_, '_> {
             _ => {}
         }
         let kind = match member.kind {
-            MemberKind::Regular => Kind::Regular(self.contents(member, members)?),
+            MemberKind::Regular => Kind::Regular(self.contents(above, name, member, members)?),
             MemberKind::Symlink => symlink(&member.link).map_err(|problem| self.error(&member.path, problem))?,
             MemberKind::CharDevice(number) => Kind::CharDevice(number),
             MemberKind::BlockDevice(number) => Kind::BlockDevice(number),
@@ -136,12 +150,26 @@ impl Layer<'_, '_> {
         self.describe(id, member)
     }
 
-    fn contents(&mut self, member: &Member, members: &mut Members<'_>) -> Result<Data> {
-        match &member.sparse {
-            Some(sparse) => Data::store(sparse.size, &sparse.segments, members, self.filling.sink),
-            None if member.stored == 0 => Ok(Data::default()),
-            None => Data::store(member.stored, &[(0, member.stored)], members, self.filling.sink),
+    fn contents(&mut self, above: &[&[u8]], name: &[u8], member: &Member, members: &mut Members<'_>) -> Result<Data> {
+        if let Some(sparse) = &member.sparse {
+            return Data::store(sparse.size, &sparse.segments, members, self.filling.sink);
         }
+        if member.stored == 0 {
+            return Ok(Data::default());
+        }
+        let segments = [(0, member.stored)];
+        let known = match (above, name) {
+            (&[b"etc"], b"passwd") => &mut self.accounts.users,
+            (&[b"etc"], b"group") => &mut self.accounts.groups,
+            _ => return Data::store(member.stored, &segments, members, self.filling.sink),
+        };
+        if member.stored > MOST_ACCOUNTS {
+            return Data::store(member.stored, &segments, members, self.filling.sink);
+        }
+        let mut text = vec![0; usize::try_from(member.stored).unwrap_or(0)];
+        members.fill(&mut text)?;
+        *known = accounts(&text);
+        Data::store(member.stored, &segments, &mut &text[..], self.filling.sink)
     }
 
     /// Gives a node what the member has besides its contents.
@@ -249,15 +277,23 @@ impl Layer<'_, '_> {
     fn finish(self) -> Result<()> {
         let mut described: Vec<_> = self.lists.into_iter().collect();
         described.sort_by_key(|(id, _)| *id);
+        let mut names = self.accounts.clone();
+        names.users.extend(self.names.users);
+        names.groups.extend(self.names.groups);
         for (id, Lists { path, texts }) in described {
             if self.filling.content.names(id) == 0 && id != NodeId::ROOT {
                 continue;
             }
             let shown = || format!("{}: {}", self.name, escape(&path));
             for (default, text) in texts {
-                let list = acl_text::parse(&text, &self.names);
-                let list =
-                    list.map_err(|problem| Error::source(shown(), format!("its access control list: {problem}")))?;
+                let list = acl_text::parse(&text, &names).or_else(|problem| {
+                    let list = acl_text::parse(&text, &of_this_machine(&names)).map_err(|_| problem)?;
+                    let problem = "the users and groups of its access control list have the numbers of this machine";
+                    self.filling.observer.warn(&Error::source(shown(), problem));
+                    Ok(list)
+                });
+                let failed = |problem: String| Error::source(shown(), format!("its access control list: {problem}"));
+                let list = list.map_err(failed)?;
                 let name = if default { DEFAULT_XATTR } else { ACCESS_XATTR };
                 let node = self.filling.content.node(id);
                 let mut attributes = node.attributes.clone();
@@ -267,6 +303,15 @@ impl Layer<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// What is known, and what else this machine knows.
+fn of_this_machine(names: &Names) -> Names {
+    let read = |path: &str| std::fs::read(path).map(|text| accounts(&text)).unwrap_or_default();
+    let mut all = Names { users: read("/etc/passwd"), groups: read("/etc/group") };
+    all.users.extend(names.users.clone());
+    all.groups.extend(names.groups.clone());
+    all
 }
 
 /// The flags that libarchive names, of those that can be set.

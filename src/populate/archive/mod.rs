@@ -28,4 +28,4 @@ mod stream;
 mod whiteout;
 mod xattr;
 
-pub(super) use layer::read;
+pub(super) use layer::{Accounts, read};
