@@ -25,6 +25,8 @@ mod path;
 mod records;
 mod sparse;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod whiteout;
 mod xattr;
 

@@ -83,7 +83,7 @@ mod tests {
             b"5",
             b"99 path=x\n",
             b"0 path=x\n",
-            b"9 path=x\n",
+            b"8 path=x\n",
             b"10 path=x.",
             b"6 abc\n",
             b"3 =",

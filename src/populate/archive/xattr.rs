@@ -1,5 +1,5 @@
-//! Extended attributes of records: the keys of star, GNU tar and Go (`SCHILY.xattr.`), and those of libarchive, with names
-//! in URL encoding and values in base 64.
+//! Extended attributes of records: the keys of star, GNU tar and Go (`SCHILY.xattr.`), in which GNU tar writes `%3D` for `=` and
+//! `%25` for `%`; and those of libarchive, with names in URL encoding and values in base 64.
 
 /// An attribute that a record holds.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum Recorded<'r> {
 /// The attribute in a record, if it holds one; what is wrong with it.
 pub(super) fn recorded<'r>(key: &[u8], value: &'r [u8]) -> Result<Option<Recorded<'r>>, &'static str> {
     if let Some(name) = key.strip_prefix(b"SCHILY.xattr.") {
-        return Ok(Some(Recorded::Attribute(name.to_vec(), value.to_vec())));
+        return Ok(Some(Recorded::Attribute(keyword(name), value.to_vec())));
     }
     if let Some(name) = key.strip_prefix(b"LIBARCHIVE.xattr.") {
         let name = url(name).ok_or("the name of an attribute is no URL encoding")?;
@@ -29,6 +29,21 @@ pub(super) fn recorded<'r>(key: &[u8], value: &'r [u8]) -> Result<Option<Recorde
         b"RHT.security.selinux" => Some(Recorded::Attribute(b"security.selinux".to_vec(), value.to_vec())),
         _ => None,
     })
+}
+
+fn keyword(text: &[u8]) -> Vec<u8> {
+    let mut name = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&first, behind)) = rest.split_first() {
+        let (byte, behind) = match rest {
+            [b'%', b'3', b'D', behind @ ..] => (b'=', behind),
+            [b'%', b'2', b'5', behind @ ..] => (b'%', behind),
+            _ => (first, behind),
+        };
+        name.push(byte);
+        rest = behind;
+    }
+    name
 }
 
 fn url(text: &[u8]) -> Option<Vec<u8>> {
@@ -71,7 +86,7 @@ mod tests {
     #[test]
     fn keys_of_many_programs() {
         let attribute = |name: &str, value: &[u8]| Some(Recorded::Attribute(name.as_bytes().to_vec(), value.to_vec()));
-        assert_eq!(recorded(b"SCHILY.xattr.user.a=b", b"\0v"), Ok(attribute("user.a=b", b"\0v")));
+        assert_eq!(recorded(b"SCHILY.xattr.user.a%3Db%253D%x%", b"\0v"), Ok(attribute("user.a=b%3D%x%", b"\0v")));
         assert_eq!(recorded(b"LIBARCHIVE.xattr.user.%3D%25x", b"AHY="), Ok(attribute("user.=%x", b"\0v")));
         assert_eq!(recorded(b"RHT.security.selinux", b"x"), Ok(attribute("security.selinux", b"x")));
         assert_eq!(recorded(b"SCHILY.acl.default", b"u"), Ok(Some(Recorded::List(true, b"u"))));
