@@ -9,6 +9,8 @@
 
 mod file;
 mod place;
+#[cfg(test)]
+mod tests;
 mod walk;
 mod xattrs;
 
