@@ -31,8 +31,12 @@ use image::Wish;
 use reference::{Reference, missing, reference, run, said};
 use tempfile::TempDir;
 use wishes::wishes;
-use xfskit::device::Device;
+use xfskit::btree::Step;
+use xfskit::buffer::SearchEffort;
+use xfskit::device::{Device, FileDevice, OpenFile};
 use xfskit::error::Result;
+use xfskit::forms::{Inode, for_each_inode_chunk};
+use xfskit::image::{Image, ImageDevices};
 use xfskit::populate::{Builder, Content, Exclude, Prototype, Sources};
 use xfskit::report::Silent;
 
@@ -60,6 +64,8 @@ const FOR_THE_KERNEL: [&str; 12] = [
 ];
 /// Kinds that a guest scrubs.
 const FOR_A_GUEST: [&str; 4] = ["default", "metadir-quota", "1k", "64k"];
+/// The one of them whose superblock asks for quota.
+const QUOTA: usize = 1;
 /// Bytes of the blocks of the source's filesystem: the smallest that its kernel knows, so that its holes are small.
 const SOURCE_BLOCK: u64 = 1024;
 
@@ -227,6 +233,41 @@ fn use_it(top: &Path) {
     fs::remove_file(top.join("files/deep")).expect("a file");
 }
 
+/// Blocks of 1 KiB by user, group and project, as Linux has counted them: three lists of lines that begin with a number and
+/// what it uses.
+fn counted(report: &str) -> Vec<(u32, u64)> {
+    let line = |line: &str| {
+        let mut words = line.strip_prefix('#')?.split_whitespace();
+        Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+    };
+    report.lines().filter_map(line).collect()
+}
+
+/// The same from the inodes of an image whose files belong to no project.
+fn used(path: &Path) -> Vec<(u32, u64)> {
+    let device = FileDevice::open(path, OpenFile::READ).expect("it can be read");
+    let image = Image::open(ImageDevices::of_data(Arc::new(device)), SearchEffort::Guesses).expect("an image");
+    let (mut users, mut groups, mut all) = (BTreeMap::new(), BTreeMap::new(), 0);
+    for agno in image.geometry().ag_numbers() {
+        for_each_inode_chunk(image.cache(), agno, &mut |chunk| {
+            for inode in chunk.expect("a sound chunk").inodes().filter(|inode| !inode.is_free) {
+                let inode = Inode::decode(image.cache(), inode.ino, inode.bytes).expect("an inode");
+                if inode.raw().is_metadata() {
+                    continue;
+                }
+                let core = &inode.raw().core;
+                let used = core.nblocks.get() * u64::from(image.geometry().blocksize) / 1024;
+                *users.entry(core.uid.get()).or_insert(0) += used;
+                *groups.entry(core.gid.get()).or_insert(0) += used;
+                all += used;
+            }
+            Ok(Step::Continue)
+        })
+        .expect("a sound btree");
+    }
+    users.into_iter().chain(groups).chain([(0, all)]).collect()
+}
+
 #[test]
 fn linux_7_3_scrubs_what_was_built() {
     let Some(reference) = reference() else { return };
@@ -254,6 +295,8 @@ fn linux_7_3_scrubs_what_was_built() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     println!("{text}");
     assert_eq!(text.matches("GOOD").count(), images.len(), "{}", said(&output));
+    let with_quota = text.split("GOOD ").nth(1 + QUOTA).expect("an image with quota");
+    assert_eq!(counted(with_quota), used(&images[QUOTA]));
     for path in &images {
         repair(reference, path).unwrap_or_else(|why| panic!("after use: {why}"));
     }
