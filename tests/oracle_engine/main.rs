@@ -5,4 +5,7 @@
 mod reference;
 
 mod image;
+mod inodes;
+mod mapping;
+mod seeded;
 mod store;
