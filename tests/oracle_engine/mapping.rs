@@ -166,13 +166,11 @@ fn mappings_are_those_of_a_plain_map() {
     let Some(reference) = reference() else { return };
     let steps = if std::env::var_os("XFSKIT_FULL").is_some() { 20_000 } else { 700 };
     for (seed, arguments) in (1..).zip(KINDS) {
-        let image = Image::new(512, arguments);
+        let image = Image::new(512, &[arguments, &["-n", "parent=0"]].concat());
         let mut store = image.store();
         let mut random = Random::new(seed);
-        let mut files: Vec<File> = crate::inodes::make_files(&mut store, 3)
-            .into_iter()
-            .map(|ino| File { ino, model: Model::new() })
-            .collect();
+        let mut files: Vec<File> =
+            crate::inodes::make_files(&mut store, 3).into_iter().map(|ino| File { ino, model: Model::new() }).collect();
         for round in 0..steps {
             let index = usize::try_from(random.below(3)).expect("small");
             files[index].change(&mut store, &mut random);

@@ -47,11 +47,7 @@ fn advance(operation: &mut XmiLogFormat, len: u32) {
 }
 
 /// The next mappings that differ, both as long as the shorter one; the operation is advanced to them.
-fn next_difference(
-    tx: &mut Transaction<'_>,
-    operation: &mut XmiLogFormat,
-    fork: ForkKind,
-) -> Result<Option<(Run, Run)>> {
+fn next_difference(tx: &Transaction<'_>, operation: &mut XmiLogFormat, fork: ForkKind) -> Result<Option<(Run, Run)>> {
     while operation.blockcount > 0 {
         let [first, second] = operation.inodes.map(Ino);
         let mut one = run_at(tx, first, fork, operation.startoffs[0], operation.blockcount)?;

@@ -2,11 +2,12 @@
 
 use zerocopy::IntoBytes;
 
+use super::lookup::{extents_around, key_of, last_extents};
 use super::tree_blocks::TreeBlocks;
 use super::window::{Difference, Window, end_of};
-use crate::btree::{BlockStore, Cursor, EditRoot, Editor, Layout, Node, NodeBuf, SortKey, TreeIdentity, TreeOwner};
+use crate::btree::{BlockStore, EditRoot, Editor, Layout, Node, NodeBuf, TreeIdentity, TreeOwner};
 use crate::error::{Check, Error, Result, Rule};
-use crate::forms::{ForkForm, ForkKind, Inode};
+use crate::forms::{Fork, ForkForm, ForkKind, Inode};
 use crate::geometry::{BtreeKind, Ino};
 use crate::ondisk::dinode::{MAX_EXTCNT_ATTR_SMALL, MAX_EXTCNT_DATA_SMALL, flags2, format};
 use crate::ondisk::log_inode::field;
@@ -43,30 +44,15 @@ pub(super) struct OpenFork {
 
 impl OpenFork {
     /// The fork with all extents that touch the blocks from `start` to before `end`, and a neighbour to each side.
-    pub(super) fn open(tx: &mut Transaction<'_>, ino: Ino, fork: ForkKind, start: u64, end: u64) -> Result<Self> {
-        let mut open = Self::closed(tx, ino, fork)?;
-        if let Kept::Tree(root) = &open.kept {
-            let root = root.clone();
-            let (extents, to_end) = open.with_editor(tx, root, |editor| {
-                let mut cursor = Cursor::at_or_before(editor, key_of(start.saturating_sub(1)))?;
-                let mut extents = Vec::new();
-                while let Some(record) = cursor.next_record()? {
-                    let extent = extent_of(&record)?;
-                    extents.push(extent);
-                    if extent.startoff >= end {
-                        return Ok((extents, false));
-                    }
-                }
-                Ok((extents, true))
-            })?;
-            open.set_window(extents, to_end)?;
-        }
-        Ok(open)
+    pub(super) fn open(tx: &Transaction<'_>, ino: Ino, fork: ForkKind, start: u64, end: u64) -> Result<Self> {
+        let inode = tx.inode(ino)?;
+        let window = extents_around(tx, &present(&inode, fork)?, start, end)?;
+        Self::with_window(inode, fork, window)
     }
 
     /// The fork with the last `most` extents that touch the blocks from `start` to before `end`, and what comes before them.
     pub(super) fn open_last(
-        tx: &mut Transaction<'_>,
+        tx: &Transaction<'_>,
         ino: Ino,
         fork: ForkKind,
         (start, end): (u64, u64),
@@ -75,86 +61,36 @@ impl OpenFork {
         if most > BACKWARD {
             return Self::open(tx, ino, fork, start, end);
         }
-        let mut open = Self::closed(tx, ino, fork)?;
-        if let Kept::Tree(root) = &open.kept {
-            let root = root.clone();
-            let extents = open.with_editor(tx, root, |editor| {
-                let (mut extents, mut behind) = (Vec::new(), end);
-                while let Some(last) = behind.checked_sub(1).filter(|_| extents.len() <= most) {
-                    let record = Cursor::at_or_before(editor, key_of(last))?.next_record()?;
-                    let Some(extent) = record.map(|record| extent_of(&record)).transpose()? else { break };
-                    if extent.startoff > last {
-                        break;
-                    }
-                    extents.push(extent);
-                    if end_of(&extent) <= start {
-                        break;
-                    }
-                    behind = extent.startoff;
-                }
-                extents.reverse();
-                Ok(extents)
-            })?;
-            open.set_window(extents, false)?;
-        }
-        Ok(open)
+        let inode = tx.inode(ino)?;
+        let extents = last_extents(tx, &present(&inode, fork)?, (start, end), most)?;
+        Self::with_window(inode, fork, (extents, false))
     }
 
-    fn closed(tx: &Transaction<'_>, ino: Ino, kind: ForkKind) -> Result<Self> {
-        let inode = tx.inode(ino)?;
+    fn with_window(inode: Inode, kind: ForkKind, (extents, to_end): (Vec<Extent>, bool)) -> Result<Self> {
+        let ino = inode.ino;
         if kind == ForkKind::Data && inode.is_realtime() {
             return Err(Error::Unsupported(format!("changing the mappings of inode {ino}, a realtime file")));
         }
         let shared = kind == ForkKind::Data && inode.raw().flags2_or_zero() & flags2::REFLINK != 0;
-        let missing = || Error::Internal(format!("inode {ino} has no such fork"));
-        let fork = inode.fork(kind)?.ok_or_else(missing)?;
-        let (kept, list) = match fork.form {
-            ForkForm::Extents(list) => (Kept::List, list.iter().map(RawExtent::decode).collect()),
-            ForkForm::Btree(root) => (Kept::Tree(NodeBuf::of(&root)), Vec::new()),
+        let fork = present(&inode, kind)?;
+        let kept = match fork.form {
+            ForkForm::Extents(_) => Kept::List,
+            ForkForm::Btree(root) => Kept::Tree(NodeBuf::of(&root)),
             ForkForm::Local(_) | ForkForm::Device(_) | ForkForm::MetaBtree(_) => {
                 return Err(Error::Internal(format!("a fork of inode {ino} has no extents")));
             }
         };
-        let (nextents, size) = (fork.nextents, fork.bytes().len());
-        let mut open = OpenFork {
-            owner: MappingOwner { ino, fork: kind, shared },
-            inode,
-            kept,
-            nextents,
-            size,
-            old: Window::default(),
-            window: Window::default(),
-            to_end: true,
-        };
-        open.set_window(list, true)?;
-        Ok(open)
-    }
-
-    fn set_window(&mut self, extents: Vec<Extent>, to_end: bool) -> Result<()> {
         if extents.windows(2).any(|pair| end_of(&pair[0]) > pair[1].startoff) {
-            return Err(self.corrupt("startoff", Rule::Order));
+            return Err(Error::corrupt(Check::new("bmbt_rec", "startoff", Rule::Order), inode.place.clone()));
         }
-        self.old = Window::new(extents);
-        self.window = self.old.clone();
-        self.to_end = to_end;
-        Ok(())
+        let (nextents, size) = (fork.nextents, fork.bytes().len());
+        let window = Window::new(extents);
+        let owner = MappingOwner { ino, fork: kind, shared };
+        Ok(OpenFork { owner, inode, kept, nextents, size, old: window.clone(), window, to_end })
     }
 
     pub(super) fn corrupt(&self, name: &'static str, rule: Rule) -> Error {
         Error::corrupt(Check::new("bmbt_rec", name, rule), self.inode.place.clone())
-    }
-
-    /// Calls `what` with an editor of the tree with this root.
-    fn with_editor<T>(
-        &self,
-        tx: &mut Transaction<'_>,
-        root: NodeBuf,
-        what: impl FnOnce(&Editor<'_, TreeBlocks<'_, '_>>) -> Result<T>,
-    ) -> Result<T> {
-        let (layout, identity) = self.shape(tx);
-        let mut blocks = TreeBlocks::new(tx, self.owner.ino, self.owner.fork);
-        let root = EditRoot::Inode { node: root, fork_size: self.size };
-        what(&Editor::open(&mut blocks, layout, identity, root))
     }
 
     fn shape(&self, tx: &Transaction<'_>) -> (Layout, TreeIdentity) {
@@ -173,11 +109,11 @@ impl OpenFork {
         !self.is_tree() && self.window.extents().len() >= self.size / RawExtent::SIZE
     }
 
-    /// Stores what has changed. `blocks` is by how many the file grew, those of its btree left out. The window stays open.
-    pub(super) fn store(&mut self, tx: &mut Transaction<'_>, blocks: i64) -> Result<()> {
+    /// Stores what has changed. `blocks` is by how many the file grew, those of its btree left out.
+    pub(super) fn store(mut self, tx: &mut Transaction<'_>, blocks: i64) -> Result<Window> {
         let difference = self.window.difference(&self.old);
         if difference.is_empty() && blocks == 0 {
-            return Ok(());
+            return Ok(self.window);
         }
         let added = difference.added.len() as u64;
         let nextents = (self.nextents + added).checked_sub(difference.removed.len() as u64);
@@ -186,13 +122,11 @@ impl OpenFork {
         let stored = match (&self.kept, fits) {
             (Kept::List, true) => Stored { kept: Kept::List, bytes: list_bytes(self.window.extents())?, blocks: 0 },
             (Kept::List, false) => self.make_tree(tx)?,
-            (Kept::Tree(root), true) => self.take_list(tx, root.clone(), &difference)?,
+            (Kept::Tree(root), true) => self.take_list(tx, root, &difference)?,
             (Kept::Tree(root), false) => self.change_tree(tx, root.clone(), &difference)?,
         };
         self.write_inode(tx, &stored, blocks + stored.blocks)?;
-        self.kept = stored.kept;
-        self.old = self.window.clone();
-        Ok(())
+        Ok(self.window)
     }
 
     fn make_tree(&self, tx: &mut Transaction<'_>) -> Result<Stored> {
@@ -220,14 +154,8 @@ impl OpenFork {
     }
 
     /// What is left of a btree fits into the inode: all its blocks are freed.
-    fn take_list(&self, tx: &mut Transaction<'_>, root: NodeBuf, difference: &Difference) -> Result<Stored> {
-        let all = self.with_editor(tx, root.clone(), |editor| {
-            let (mut cursor, mut extents) = (Cursor::first(editor)?, Vec::new());
-            while let Some(record) = cursor.next_record()? {
-                extents.push(extent_of(&record)?);
-            }
-            Ok(extents)
-        })?;
+    fn take_list(&self, tx: &mut Transaction<'_>, root: &NodeBuf, difference: &Difference) -> Result<Stored> {
+        let (all, _) = extents_around(tx, &present(&self.inode, self.owner.fork)?, 0, u64::MAX)?;
         let mut records: std::collections::BTreeMap<u64, Extent> =
             all.into_iter().map(|extent| (extent.startoff, extent)).collect();
         records.retain(|start, _| !difference.removed.contains(start));
@@ -238,12 +166,12 @@ impl OpenFork {
         let extents: Vec<_> = records.into_values().collect();
         let (layout, _) = self.shape(tx);
         let mut blocks = TreeBlocks::new(tx, self.owner.ino, self.owner.fork);
-        free_below(&mut blocks, layout, &root)?;
+        free_below(&mut blocks, layout, root)?;
         Ok(Stored { kept: Kept::List, bytes: list_bytes(&extents)?, blocks: blocks.blocks })
     }
 
     /// Stores the fork in at most `size` bytes of the inode, in another form if it must.
-    pub(super) fn resize(&mut self, tx: &mut Transaction<'_>, size: usize) -> Result<()> {
+    pub(super) fn resize(mut self, tx: &mut Transaction<'_>, size: usize) -> Result<()> {
         let fits = self.window.extents().len() <= size / RawExtent::SIZE;
         if matches!(self.kept, Kept::List) && fits {
             return Ok(());
@@ -253,9 +181,7 @@ impl OpenFork {
             Kept::List => self.make_tree(tx)?,
             Kept::Tree(root) => self.move_root(tx, root)?,
         };
-        self.write_inode(tx, &stored, stored.blocks)?;
-        self.kept = stored.kept;
-        Ok(())
+        self.write_inode(tx, &stored, stored.blocks)
     }
 
     /// The root as it is, if it fits into the fork; else its entries move into a block, the only child of a new root.
@@ -332,13 +258,10 @@ struct Stored {
     blocks: i64,
 }
 
-fn key_of(at: u64) -> SortKey {
-    SortKey([at, 0, 0])
-}
-
-fn extent_of(record: &[u8]) -> Result<Extent> {
-    let raw = RawExtent::prefix(record).ok_or_else(|| Error::Internal("a record of an extent btree".to_owned()))?;
-    Ok(raw.0.decode())
+/// A fork that must be there.
+fn present(inode: &Inode, kind: ForkKind) -> Result<Fork<'_>> {
+    let missing = || Error::Internal(format!("inode {} has no such fork", inode.ino));
+    inode.fork(kind)?.ok_or_else(missing)
 }
 
 fn record_of(extent: &Extent) -> Result<RawExtent> {

@@ -58,8 +58,8 @@ pub fn grow(
             break;
         }
     }
-    open.store(tx, blocks)?;
-    Ok(covered(&open.window.parts(at.0, end), at.0))
+    let window = open.store(tx, blocks)?;
+    Ok(covered(&window.parts(at.0, end), at.0))
 }
 
 fn no_space(ino: Ino, hole: &Hole) -> Error {

@@ -37,7 +37,7 @@ pub fn map(tx: &mut Transaction<'_>, ino: Ino, fork: ForkKind, extent: Extent) -
         return failed("startoff", Rule::Order);
     }
     space::rmap_map(tx, &open.owner, &extent);
-    open.store(tx, i64::from(extent.blockcount))
+    open.store(tx, i64::from(extent.blockcount)).map(|_| ())
 }
 
 /// Makes what the data fork maps in a range unwritten, or written, at most `most` pieces of extents from its start on.

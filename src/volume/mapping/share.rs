@@ -37,7 +37,7 @@ impl Run {
 }
 
 /// What maps the start of `count` blocks of a fork from `at` on.
-pub(super) fn run_at(tx: &mut Transaction<'_>, ino: Ino, fork: ForkKind, at: u64, count: u64) -> Result<Run> {
+pub(super) fn run_at(tx: &Transaction<'_>, ino: Ino, fork: ForkKind, at: u64, count: u64) -> Result<Run> {
     let count = count.min(u64::from(crate::ondisk::extent::MAX_BLOCKCOUNT));
     let open = OpenFork::open(tx, ino, fork, at, at.saturating_add(1))?;
     let next = open.window.at_or_after(at);
@@ -160,7 +160,7 @@ fn find_shared(tx: &Transaction<'_>, start: FsBlock, count: u32) -> Result<Optio
 ///
 /// # Errors
 /// `Corrupt` when the file or a reference count tree is damaged.
-pub fn first_shared(tx: &mut Transaction<'_>, ino: Ino, at: FileBlock, count: u64) -> Result<Option<Extent>> {
+pub fn first_shared(tx: &Transaction<'_>, ino: Ino, at: FileBlock, count: u64) -> Result<Option<Extent>> {
     let (mut next, end) = (at.0, at.0.saturating_add(count));
     if tx.inode(ino)?.raw().flags2_or_zero() & flags2::REFLINK == 0 {
         return Ok(None);

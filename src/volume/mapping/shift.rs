@@ -28,7 +28,7 @@ pub fn collapse(tx: &mut Transaction<'_>, ino: Ino, from: FileBlock, by: u64) ->
 /// Moves the first extent that ends behind `at`; returns where the next one begins.
 fn collapse_step(tx: &mut Transaction<'_>, ino: Ino, at: u64, by: u64) -> Result<Option<u64>> {
     let hole = at.checked_sub(by).ok_or_else(|| in_the_way(ino))?;
-    let mut open = OpenFork::open(tx, ino, ForkKind::Data, hole, at.saturating_add(1))?;
+    let open = OpenFork::open(tx, ino, ForkKind::Data, hole, at.saturating_add(1))?;
     let Some(extent) = open.window.at_or_after(at) else { return Ok(None) };
     let startoff = extent.startoff.checked_sub(by).ok_or_else(|| in_the_way(ino))?;
     // the one behind it may be out of sight
@@ -36,11 +36,11 @@ fn collapse_step(tx: &mut Transaction<'_>, ino: Ino, at: u64, by: u64) -> Result
     if open.window.before(extent.startoff).is_some_and(|previous| end_of(&previous) > startoff) {
         return Err(in_the_way(ino));
     }
-    move_extent(tx, &mut open, &extent, startoff)?;
+    move_extent(tx, open, &extent, startoff)?;
     Ok(next)
 }
 
-fn next_start(tx: &mut Transaction<'_>, ino: Ino, extent: &Extent) -> Result<Option<u64>> {
+fn next_start(tx: &Transaction<'_>, ino: Ino, extent: &Extent) -> Result<Option<u64>> {
     let open = OpenFork::open(tx, ino, ForkKind::Data, end_of(extent), end_of(extent))?;
     Ok(open.window.at_or_after(end_of(extent)).map(|next| next.startoff))
 }
@@ -59,7 +59,7 @@ pub fn insert(tx: &mut Transaction<'_>, ino: Ino, at: FileBlock, by: u64) -> Res
     let mut behind = MAX_STARTOFF + 1;
     loop {
         finish::finish_some(tx)?;
-        let mut open = OpenFork::open_last(tx, ino, ForkKind::Data, (at.0, behind), 1)?;
+        let open = OpenFork::open_last(tx, ino, ForkKind::Data, (at.0, behind), 1)?;
         let last = open.window.last_below(behind).filter(|extent| extent.startoff >= at.0);
         let Some(extent) = last else { return Ok(()) };
         let startoff = extent
@@ -67,12 +67,12 @@ pub fn insert(tx: &mut Transaction<'_>, ino: Ino, at: FileBlock, by: u64) -> Res
             .checked_add(by)
             .filter(|start| start.saturating_add(u64::from(extent.blockcount)) <= MAX_STARTOFF);
         let startoff = startoff.ok_or_else(|| Error::Usage(format!("inode {ino} would become too large")))?;
-        move_extent(tx, &mut open, &extent, startoff)?;
+        move_extent(tx, open, &extent, startoff)?;
         behind = extent.startoff;
     }
 }
 
-fn move_extent(tx: &mut Transaction<'_>, open: &mut OpenFork, extent: &Extent, startoff: u64) -> Result<()> {
+fn move_extent(tx: &mut Transaction<'_>, mut open: OpenFork, extent: &Extent, startoff: u64) -> Result<()> {
     let moved = Extent { startoff, ..*extent };
     open.window.remove(extent.startoff, end_of(extent));
     if !open.window.insert(moved) {
@@ -80,7 +80,7 @@ fn move_extent(tx: &mut Transaction<'_>, open: &mut OpenFork, extent: &Extent, s
     }
     space::rmap_unmap(tx, &open.owner, extent);
     space::rmap_map(tx, &open.owner, &moved);
-    open.store(tx, 0)
+    open.store(tx, 0).map(|_| ())
 }
 
 fn in_the_way(ino: Ino) -> Error {

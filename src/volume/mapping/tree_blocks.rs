@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::btree::{BlockStore, Layout};
+use crate::btree::{BlockStore, Layout, Node};
 use crate::buffer::{BlockKind, Request};
 use crate::error::{Check, Error, Place, Result, Rule};
 use crate::forms::ForkKind;
 use crate::geometry::{BtreeKind, FsBlock, Ino};
+use crate::ondisk::{OnDisk, RawLongBlockV5};
 use crate::transaction::{Logged, Transaction};
 use crate::volume::space::{self, AllocationRequest, Purpose, RmapOwner, Target};
 
@@ -69,13 +70,16 @@ impl BlockStore for TreeBlocks<'_, '_> {
         Ok(self.tx.bytes_of(&self.request(pointer)?)?.to_vec())
     }
 
-    fn write(&mut self, pointer: u64, bytes: Vec<u8>) -> Result<()> {
+    fn write(&mut self, pointer: u64, mut bytes: Vec<u8>) -> Result<()> {
         let request = self.request(pointer)?;
         if !self.fresh.remove(&pointer) {
+            if self.tx.store().geometry().features.has_crc() {
+                keep_stamp(&self.tx.bytes_of(&request)?, &mut bytes);
+            }
             return self.tx.write(&request, bytes);
         }
         // what a leaf does not use yet need not be in the journal
-        let node = crate::btree::Node::decode(self.layout, &bytes).ok();
+        let node = Node::decode(self.layout, &bytes).ok();
         let logged = match node {
             Some(node) if node.is_leaf() => Logged::Except(self.layout.record(node.count).start..self.layout.size()),
             _ => Logged::All,
@@ -85,5 +89,12 @@ impl BlockStore for TreeBlocks<'_, '_> {
 
     fn daddr(&self, pointer: u64) -> u64 {
         self.tx.store().geometry().fsb_daddr(FsBlock(pointer)).map_or(0, |daddr| daddr.0)
+    }
+}
+
+/// CRC and LSN are stamped when a block is written to its place: until then they are no change.
+fn keep_stamp(old: &[u8], new: &mut [u8]) {
+    if let (Some((old, _)), Some((new, _))) = (RawLongBlockV5::prefix(old), RawLongBlockV5::prefix_mut(new)) {
+        (new.crc, new.lsn) = (old.crc, old.lsn);
     }
 }
