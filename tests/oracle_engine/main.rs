@@ -8,4 +8,5 @@ mod image;
 mod inodes;
 mod mapping;
 mod seeded;
+mod space;
 mod store;
