@@ -204,6 +204,14 @@ impl Store {
         self.devices.data.read_at(at, bytes)
     }
 
+    /// Reads the data device from byte `at` on, as it stands.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn read_bytes(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
+        self.devices.data.read_at(at, bytes)
+    }
+
     /// The request for the primary superblock.
     pub(super) fn superblock_request(&self) -> Request {
         Request::new(self.geometry(), BlockKind::Superblock, Daddr(0))

@@ -9,4 +9,6 @@ mod inodes;
 mod mapping;
 mod seeded;
 mod space;
+mod model;
+mod random;
 mod store;
