@@ -7,12 +7,14 @@
 //! |---|---|
 //! | `lookup` | from a path to its inode |
 //! | `time` | points in time as text |
+//! | [`edit`] | changes of the files of an image |
 //! | `find`, `glob` | which files are looked for |
 //! | `usage` | how much space files take |
 //! | `map` | where the blocks of a file lie |
 //! | `owner` | who owns a block |
 //! | [`mod@tar`] | a tree as an archive |
 
+pub mod edit;
 mod find;
 mod glob;
 mod lookup;

@@ -212,6 +212,23 @@ impl Store {
         self.devices.data.read_at(at, bytes)
     }
 
+    /// Changes the copies of the superblock in place: they are not journaled (`xfs_update_secondary_sbs`).
+    ///
+    /// # Errors
+    /// `Corrupt` when a copy is damaged; `Io`.
+    pub fn write_superblock_copies(&mut self, change: impl Fn(&mut RawSuperblock)) -> Result<()> {
+        for agno in self.geometry().ag_numbers().skip(1) {
+            let defect = || Error::Internal(format!("group {agno} has no superblock"));
+            let daddr = self.geometry().ag_header_daddr(agno, 0).ok_or_else(defect)?;
+            let request = Request::new(self.geometry(), BlockKind::Superblock, daddr);
+            let mut bytes = self.cache.read_sound(request.clone())?.bytes().to_vec();
+            let (superblock, _) = RawSuperblock::prefix_mut(&mut bytes).ok_or_else(defect)?;
+            change(superblock);
+            self.cache.write(request, bytes, None)?;
+        }
+        Ok(())
+    }
+
     /// The request for the primary superblock.
     pub(super) fn superblock_request(&self) -> Request {
         Request::new(self.geometry(), BlockKind::Superblock, Daddr(0))

@@ -9,11 +9,13 @@
 //! | `remove` | links and directories removed, and what no link leads to any more freed |
 //! | `rename` | links moved |
 //! | `set_attributes` | owner, mode, times, attributes |
+//! | `label` | the label |
 //! | `contents` | contents written, cut, punched, shared |
 
 mod contents;
 mod create;
 mod inode_change;
+mod label;
 mod remove;
 mod rename;
 mod set_attributes;
