@@ -84,6 +84,26 @@ impl ImageArgs {
     }
 }
 
+impl ImageArgs {
+    /// Opens the devices for change: refused while one is mounted or otherwise in use, and locked for others.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn open_for_change(&self, data: &Path) -> anyhow::Result<ImageDevices> {
+        let other = |path: &Option<PathBuf>, role: DeviceRole| -> anyhow::Result<Option<Arc<dyn Device>>> {
+            let Some(path) = path else { return Ok(None) };
+            let file = FileDevice::open(path, OpenFile::WRITE.on(role)).map_err(super::source::of_system);
+            let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+            Ok(Some(Arc::new(file)))
+        };
+        Ok(ImageDevices {
+            data: self.source.open(data, OpenFile::WRITE)?.device,
+            log: other(&self.log, DeviceRole::Log)?,
+            realtime: other(&self.realtime, DeviceRole::Realtime)?,
+        })
+    }
+}
+
 /// Opens a file or device for reading.
 pub(super) fn open_file(path: &Path, role: DeviceRole, reading: Reading) -> anyhow::Result<Arc<dyn Device>> {
     let file = FileDevice::open(path, OpenFile::READ.on(role)).map_err(super::source::of_system);

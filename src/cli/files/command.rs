@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command, value_parser};
 
+use super::edit_command::{Form, commands, script};
 use crate::cli::image::{ImageArgs, Letters};
 
 /// The command line.
@@ -12,7 +13,7 @@ pub fn command() -> Command {
     let letters = Letters { log: 'l', realtime: Some('r') };
     let command = Command::new(super::TOOL)
         .version(env!("CARGO_PKG_VERSION"))
-        .about("List, read, extract and archive files of an XFS image that nothing mounts")
+        .about("List, read, extract, archive and change files of an XFS image that nothing mounts")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .disable_help_subcommand(true);
@@ -30,27 +31,19 @@ pub fn command() -> Command {
     for name in ["offset", "partition"] {
         command = command.mut_arg(name, |arg| arg.global(true));
     }
-    command.arg(flag("json").long("json").global(true).help("Print JSON")).subcommands([
-        ls(),
-        stat(),
-        tree(),
-        find(),
-        cat(),
-        get(),
-        tar(),
-        du(),
-        xattr(),
-        map(),
-        owner(),
-    ])
+    command
+        .arg(flag("json").long("json").global(true).help("Print JSON"))
+        .subcommands([ls(), stat(), tree(), find(), cat(), get(), tar(), du(), xattr(), map(), owner()])
+        .subcommands(commands(Form::Image))
+        .subcommand(script())
 }
 
-fn flag(name: &'static str) -> Arg {
+pub(super) fn flag(name: &'static str) -> Arg {
     Arg::new(name).action(ArgAction::SetTrue)
 }
 
 /// A command that works on an image.
-fn of_image(name: &'static str, about: &'static str) -> Command {
+pub(super) fn of_image(name: &'static str, about: &'static str) -> Command {
     let image = Arg::new("image").value_name("IMAGE").required(true).value_parser(value_parser!(PathBuf));
     Command::new(name).about(about).arg(image.help("Image in a file, or block device"))
 }

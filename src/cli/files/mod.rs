@@ -7,6 +7,8 @@ mod background;
 mod command;
 mod context;
 mod copy;
+mod edit;
+mod edit_command;
 mod json;
 mod list;
 mod parse;
@@ -35,6 +37,9 @@ pub fn main() -> ExitCode {
 
 fn run(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
     let Some((name, arguments)) = matches.subcommand() else { anyhow::bail!("no command was given") };
+    if edit::is_edit(name) {
+        return edit::run(name, matches, arguments);
+    }
     let context = Context::open(matches, arguments)?;
     match name {
         "ls" => list::ls(&context, arguments),

@@ -62,7 +62,7 @@ fn size(text: &str) -> Option<Comparison> {
 }
 
 /// `UID`, `UID:GID` or `:GID`.
-fn owner(text: &str) -> Option<(Option<u32>, Option<u32>)> {
+pub(super) fn owner(text: &str) -> Option<(Option<u32>, Option<u32>)> {
     let number = |text: &str| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) };
     let (uid, gid) = text.split_once(':').unwrap_or((text, ""));
     let both = (number(uid)?, number(gid)?);

@@ -287,9 +287,6 @@ fn entries_of(stack: &mut [(Ino, Vec<(Vec<u8>, Ino)>)]) -> &mut Vec<(Vec<u8>, In
     &mut stack.last_mut().expect("invariant: the stack is not empty here").1
 }
 
-fn each(
-    paths: &[Vec<u8>],
-    mut change: impl FnMut(&[u8]) -> Result<()>,
-) -> std::result::Result<(), Failure> {
+fn each(paths: &[Vec<u8>], mut change: impl FnMut(&[u8]) -> Result<()>) -> std::result::Result<(), Failure> {
     paths.iter().try_for_each(|path| change(path).map_err(Failure::at(path)))
 }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{SeekFrom, llistxattr, lgetxattr, seek};
+use rustix::fs::{SeekFrom, lgetxattr, llistxattr, seek};
 
 use super::change::Failure;
 use super::editor::Editor;
@@ -43,7 +43,8 @@ impl Editor<'_> {
             let name = |path: &Path| path.as_os_str().as_bytes().to_vec();
             let last = source.file_name().map_or_else(Vec::new, |last| last.as_bytes().to_vec());
             let to = destination(self.volume, &last, target, sources.len() > 1).map_err(Failure::at(target))?;
-            self.put_tree(source, to, recursive, &mut links).map_err(|(path, error)| Failure::at(&name(&path))(error))?;
+            self.put_tree(source, to, recursive, &mut links)
+                .map_err(|(path, error)| Failure::at(&name(&path))(error))?;
         }
         Ok(())
     }
@@ -155,7 +156,8 @@ impl Editor<'_> {
         }
         // what was read must be one state of the file
         let now = file.metadata().map_err(of_system)?;
-        let same = now.len() == metadata.len() && (now.mtime(), now.mtime_nsec()) == (metadata.mtime(), metadata.mtime_nsec());
+        let same =
+            now.len() == metadata.len() && (now.mtime(), now.mtime_nsec()) == (metadata.mtime(), metadata.mtime_nsec());
         if same { Ok(()) } else { Err(Error::Usage("the file changed while it was read".to_owned())) }
     }
 
@@ -165,14 +167,17 @@ impl Editor<'_> {
             nanoseconds: u32::try_from(nanoseconds).unwrap_or(0),
         };
         let permissions = u16::try_from(metadata.mode() & 0o7777).unwrap_or(0);
-        self.volume.set_properties(ino, &Properties {
-            permissions: Some(permissions),
-            uid: Some(metadata.uid()),
-            gid: Some(metadata.gid()),
-            project: None,
-            atime: Some(time(metadata.atime(), metadata.atime_nsec())),
-            mtime: Some(time(metadata.mtime(), metadata.mtime_nsec())),
-        })
+        self.volume.set_properties(
+            ino,
+            &Properties {
+                permissions: Some(permissions),
+                uid: Some(metadata.uid()),
+                gid: Some(metadata.gid()),
+                project: None,
+                atime: Some(time(metadata.atime(), metadata.atime_nsec())),
+                mtime: Some(time(metadata.mtime(), metadata.mtime_nsec())),
+            },
+        )
     }
 
     fn put_attributes(&mut self, path: &Path, ino: Ino) -> Result<()> {
@@ -189,7 +194,8 @@ impl Editor<'_> {
             if !known.iter().any(|prefix| name.starts_with(prefix)) {
                 continue;
             }
-            let len = lgetxattr(path, OsStr::from_bytes(name), &mut value[..]).map_err(|error| of_system(error.into()))?;
+            let len =
+                lgetxattr(path, OsStr::from_bytes(name), &mut value[..]).map_err(|error| of_system(error.into()))?;
             let value = value[..len].to_vec();
             self.set_xattr(ino, name, Some(&value))?;
         }
