@@ -214,6 +214,7 @@ impl Transaction<'_> {
                 self.remember_inode(ino);
                 self.store.newer.put_inode(ino, None);
                 self.touched.retain(|item| *item != ItemKey::Inode(ino));
+                self.dropped.push(ino);
             }
         }
         self.store.newer.put_buffer(key, None);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::ail::Kept;
 use super::buffer::Buffer;
 use super::counters::{CounterChange, Counters};
 use super::deferred::{Deferrals, Deferred};
@@ -38,6 +39,8 @@ pub struct Transaction<'s> {
     pub(super) before: Before,
     /// What it changed, in the order of the last change.
     pub(super) touched: Vec<ItemKey>,
+    /// Inodes whose cluster it drops.
+    pub(super) dropped: Vec<Ino>,
     pub(super) icreates: Vec<Vec<u8>>,
     pub(super) intents: Vec<LoggedIntent>,
     pub(super) dones: Vec<LoggedDone>,
@@ -60,6 +63,7 @@ impl Store {
             blocks,
             before: Before::default(),
             touched: Vec::new(),
+            dropped: Vec::new(),
             icreates: Vec::new(),
             intents: Vec::new(),
             dones: Vec::new(),
@@ -229,6 +233,10 @@ impl Transaction<'_> {
         let counters =
             counters.ok_or_else(|| Error::Internal("a counter of the superblock falls below zero".to_owned()))?;
         let commit = self.collect()?;
+        for ino in self.dropped.drain(..) {
+            self.store.cil.forget(&ItemKey::Inode(ino));
+            self.store.ail.remove(Kept::Inode(ino));
+        }
         self.store.counters = counters;
         self.counts = CounterChange::default();
         self.before = Before::default();

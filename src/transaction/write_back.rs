@@ -8,7 +8,7 @@ use crate::buffer::BlockKind;
 use crate::error::{Error, Result};
 use crate::geometry::{Ino, Lsn};
 use crate::journal::BufferKey;
-use crate::ondisk::{OnDisk, RawDinode};
+use crate::ondisk::{OnDisk, RawDinode, crc};
 
 impl Store {
     /// Writes blocks to their places that checkpoints up to `until` hold, or all. What has changed since its checkpoint was
@@ -47,25 +47,28 @@ impl Store {
         }
         let mut bytes = buffer.bytes.to_vec();
         let lsn = if buffer.request.kind == BlockKind::InodeCluster { None } else { buffer.lsn };
-        if self.geometry().features.has_crc() {
-            for ino in &inodes {
-                self.stamp_inode(*ino, &mut bytes)?;
-            }
+        for ino in &inodes {
+            self.complete_inode(*ino, &mut bytes)?;
         }
         self.cache.write(buffer.request.clone(), bytes, lsn)?;
         Ok(true)
     }
 
-    /// Gives an inode the number of the checkpoint that holds it.
-    fn stamp_inode(&self, ino: Ino, cluster: &mut [u8]) -> Result<()> {
+    /// Gives an inode the number of the checkpoint that holds it, and verifies it.
+    fn complete_inode(&self, ino: Ino, cluster: &mut [u8]) -> Result<()> {
         let defect = || Error::Internal("an inode lies outside its cluster".to_owned());
         let item = self.newer.inodes.get(&ino).ok_or_else(defect)?;
-        let bytes = cluster.get_mut(item.offset as usize..).ok_or_else(defect)?;
-        let (raw, _) = RawDinode::prefix_mut(bytes).ok_or_else(defect)?;
-        if let Some(lsn) = item.lsn {
-            raw.lsn.set(lsn.0);
+        let size = self.geometry().inodes.size as usize;
+        let bytes =
+            cluster.get_mut(item.offset as usize..).and_then(|bytes| bytes.get_mut(..size)).ok_or_else(defect)?;
+        if self.geometry().features.has_crc() {
+            let (raw, _) = RawDinode::prefix_mut(bytes).ok_or_else(defect)?;
+            if let Some(lsn) = item.lsn {
+                raw.lsn.set(lsn.0);
+            }
+            crc::stamp(bytes, RawDinode::CRC_OFFSET);
         }
-        Ok(())
+        self.cache.verifier().verify_inode(ino, bytes).into_result()
     }
 
     /// A block is in its place: the log need not keep it.

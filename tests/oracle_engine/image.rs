@@ -32,10 +32,6 @@ impl Image {
         Image { folder, path }
     }
 
-    /// Where it lies.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
 
     /// A path beside it.
     pub fn beside(&self, name: &str) -> PathBuf {

@@ -143,6 +143,17 @@ impl Cil {
         self.intents.contains_key(&(kind, id))
     }
 
+    /// Leaves an item out: what it stands for has gone, and the checkpoint cancels the block that it was in.
+    pub fn forget(&mut self, key: &ItemKey) {
+        if let Some(at) = self.relogged.remove(key) {
+            let entry = &mut self.entries[at];
+            self.used -= entry.size.log_bytes();
+            self.live -= 1;
+            // nothing is left of it, while a marked intent is known by its size
+            (entry.item, entry.size) = (None, ItemSize::default());
+        }
+    }
+
     /// What whiteouts did so far.
     pub fn counters(&self) -> WhiteoutCounters {
         self.counters
@@ -196,7 +207,7 @@ impl Cil {
                     taken.totals.add(item.kind(), size);
                     taken.items.push((item, size));
                 }
-                None => self.counters.skipped += 1,
+                None => self.counters.skipped += u64::from(size != ItemSize::default()),
             }
         }
         self.relogged.clear();

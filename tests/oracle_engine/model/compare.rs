@@ -41,7 +41,8 @@ fn entries(volume: &Volume, inode: &Inode) -> BTreeMap<Vec<u8>, Ino> {
     entries
 }
 
-fn attributes(volume: &Volume, inode: &Inode) -> BTreeMap<(AttrNamespace, Vec<u8>), Vec<u8>> {
+/// The attributes of a file, without parent pointers.
+pub fn attributes(volume: &Volume, inode: &Inode) -> BTreeMap<(AttrNamespace, Vec<u8>), Vec<u8>> {
     let mut found = BTreeMap::new();
     let Some(attributes) = Attributes::open(volume.store(), inode).expect("sound attributes") else { return found };
     attributes.for_each(&mut |attribute| {
@@ -74,7 +75,14 @@ fn assert_file(file: &File, volume: &Volume, ino: Ino, place: &str) {
         Kind::Symlink(target) => assert_eq!(read_symlink(volume.store(), &inode).expect("a target"), *target),
         Kind::Fifo => {}
     }
-    assert!(attributes(volume, &inode) == file.attributes, "{place}, inode {ino}: other attributes");
+    let found = attributes(volume, &inode);
+    let sizes = |set: &BTreeMap<(AttrNamespace, Vec<u8>), Vec<u8>>, other: &BTreeMap<_, _>| {
+        let differing = set.iter().filter(|(name, value)| other.get(*name) != Some(*value));
+        let shown = differing.map(|((space, name), value)| (*space, name.len(), value.len()));
+        shown.collect::<Vec<_>>()
+    };
+    let (more, missing) = (sizes(&found, &file.attributes), sizes(&file.attributes, &found));
+    assert!(more.is_empty() && missing.is_empty(), "{place}, inode {ino}: {more:?} instead of {missing:?}");
 }
 
 /// Fails unless the volume holds just this tree.

@@ -74,5 +74,5 @@ fn version_4() {
 
 #[test]
 fn almost_full() {
-    run("full", 40, &["-b", "size=1k", "-m", "rmapbt=1,reflink=1", "-d", "agcount=3"], 400_000, 6);
+    run("full", 40, &["-b", "size=1k", "-m", "rmapbt=1,reflink=1", "-d", "agcount=2"], 400_000, 6);
 }

@@ -8,7 +8,7 @@ use xfskit::ondisk::attr_short::AttrNamespace;
 use xfskit::volume::attributes::AttributeName;
 use xfskit::volume::operation::{NewFile, Properties, Volume};
 
-use super::compare::contents;
+use super::compare::{attributes, contents};
 use super::tree::{File, Kind, Tree};
 use crate::random::Random;
 
@@ -36,7 +36,10 @@ impl Steps {
         if self.tree.files.is_empty() {
             let root = volume.root();
             self.tree.root = root;
-            self.tree.files.insert(root, File::new(Kind::Directory(BTreeMap::new(), root), 0o755, 0));
+            let mut file = File::new(Kind::Directory(BTreeMap::new(), root), 0o755, 0);
+            // mkfs gives it one
+            file.attributes = attributes(volume, &volume.store().inode(root)?);
+            self.tree.files.insert(root, file);
         }
         let shrink = self.tree.files.len() > FILES || self.random.once_in(200);
         let result = match if shrink { 4 + self.random.below(3) } else { self.random.below(16) } {
