@@ -32,7 +32,6 @@ impl Image {
         Image { folder, path }
     }
 
-
     /// A path beside it.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

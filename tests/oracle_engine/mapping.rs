@@ -11,8 +11,8 @@ use xfskit::volume::finish::finish;
 use xfskit::volume::mapping::{self, Growth};
 
 use crate::image::Image;
+use crate::random::Random;
 use crate::reference::reference;
-use crate::seeded::Random;
 
 /// Blocks of a file that a test uses.
 const BLOCKS: u64 = 4000;
