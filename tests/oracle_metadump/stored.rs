@@ -107,11 +107,23 @@ fn compare(reference: &Reference, folder: &Path, others: Others, options: &[&str
     ];
     for files in restored {
         for (found, expected) in files.iter().zip(&expected) {
-            let equal = same(&folder.join(found), &folder.join(expected));
-            assert!(equal, "{what}, {options:?}: {found} is not {expected}");
+            let (found, expected) = (folder.join(found), folder.join(expected));
+            let equal = same(&found, &expected) || what == "v4-quota" && only_lacks_dquots(&expected, &found);
+            assert!(equal, "{what}, {options:?}: {} is not {}", found.display(), expected.display());
         }
         files.iter().for_each(|file| fs::remove_file(folder.join(file)).expect("it was made"));
     }
+}
+
+/// Whether all that `lacking` has not of `whole` are blocks of quota files: xfs_metadump knows these by a field that inodes of
+/// version 4 do not have, and leaves them out there.
+fn only_lacks_dquots(lacking: &Path, whole: &Path) -> bool {
+    const BLOCK: usize = 4096;
+    let [lacking, whole] = [lacking, whole].map(|path| fs::read(path).expect("readable"));
+    let blocks = lacking.chunks(BLOCK).zip(whole.chunks(BLOCK));
+    let differ: Vec<_> = blocks.filter(|(lacking, whole)| lacking != whole).collect();
+    let of_dquots = |(lacking, whole): &(&[u8], &[u8])| **lacking == [0; BLOCK] && whole.starts_with(b"DQ");
+    lacking.len() == whole.len() && !differ.is_empty() && differ.iter().all(of_dquots)
 }
 
 /// Whether xfs_repair finds nothing to do on a restored filesystem.
