@@ -90,7 +90,11 @@ impl Store {
         let counters = self.counters;
         if self.is_changed() {
             let mut transaction = self.begin(Reservation { ..self.reservations.sb }, 0)?;
-            transaction.log_superblock(|superblock| counters.store(superblock))?;
+            transaction.log_superblock(|superblock| {
+                counters.store(superblock);
+                // the log is empty: it holds nothing that only some readers know
+                superblock.features_log_incompat.set(0);
+            })?;
             transaction.commit()?;
             self.quiesce()?;
             self.log.write_unmount(self.log.head())?;

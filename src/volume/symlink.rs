@@ -3,7 +3,7 @@
 use crate::buffer::{BlockKind, Request};
 use crate::error::{Check, Error, Result, Rule};
 use crate::forms::encode::{BlockOwner, Header, encode_symlink_target};
-use crate::forms::{ForkForm, ForkKind, read_symlink};
+use crate::forms::{ForkForm, ForkKind, Inode, read_symlink};
 use crate::geometry::{FileBlock, FsBlock, Ino};
 use crate::ondisk::dinode::format;
 use crate::ondisk::log_inode::field;
@@ -36,7 +36,8 @@ pub fn write_target(tx: &mut Transaction<'_>, link: Ino, target: &[u8]) -> Resul
     if target.is_empty() || target.len() >= most || target.contains(&0) {
         return Err(Error::Usage(format!("{} bytes cannot be the target of a symbolic link", target.len())));
     }
-    let raw = *tx.inode(link)?.raw();
+    // a link without a target passes no check
+    let raw = *Inode::read(&*tx, link)?.raw();
     let literal = usize::try_from(tx.store().geometry().inodes.literal_size).unwrap_or(0);
     let room = if raw.core.forkoff == 0 { literal } else { raw.core.fork_offset() };
     if target.len() > room {
@@ -56,11 +57,11 @@ pub fn write_target(tx: &mut Transaction<'_>, link: Ino, target: &[u8]) -> Resul
 /// Stores the target in blocks; the data fork has a list of extents, without any.
 fn write_blocks(tx: &mut Transaction<'_>, link: Ino, target: &[u8]) -> Result<()> {
     let count = blocks(tx, target.len())?;
-    let extents = grow(tx, link, ForkKind::Data, FileBlock(0), count, Growth::Metadata)?;
     inodes::change(tx, link, 0, |raw, _| {
         raw.core.size.set(target.len() as u64);
         Ok(())
     })?;
+    let extents = grow(tx, link, ForkKind::Data, FileBlock(0), count, Growth::Metadata)?;
     let owner = BlockOwner::new(tx.store().geometry(), link);
     let mut from = 0;
     for extent in extents {

@@ -4,6 +4,8 @@
 #[allow(dead_code)] // shared with other tests, which use more of it
 mod reference;
 
+mod attributes;
+mod directory;
 mod image;
 mod inodes;
 mod mapping;

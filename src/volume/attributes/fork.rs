@@ -6,7 +6,6 @@ use crate::forms::encode::root_in_inode_len;
 use crate::forms::{Fork, ForkForm, ForkKind, Inode};
 use crate::geometry::{Geometry, Ino};
 use crate::ondisk::dinode::format;
-use crate::ondisk::feature_bits::{features2, versionnum};
 use crate::ondisk::log_inode::field;
 use crate::ondisk::{OnDisk, RawDinode, RawExtent};
 use crate::transaction::Transaction;
@@ -92,7 +91,7 @@ pub fn add_fork(tx: &mut Transaction<'_>, ino: Ino, size: usize) -> Result<()> {
         attribute_area(raw, literal)?.fill(0);
         set_attr_extents(raw)
     })?;
-    note_attributes(tx)
+    inodes::note_attributes(tx)
 }
 
 /// The data fork takes another form if it needs more than `size` bytes.
@@ -109,23 +108,6 @@ fn make_room(tx: &mut Transaction<'_>, inode: &Inode, size: usize) -> Result<()>
         ForkForm::Btree(_) => mapping::set_fork_size(tx, inode.ino, ForkKind::Data, size),
         _ => Ok(()),
     }
-}
-
-/// The superblock says that there are attributes. Only version 4 has room for doubt.
-fn note_attributes(tx: &mut Transaction<'_>) -> Result<()> {
-    let features = &tx.store().geometry().features;
-    let superblock = tx.store().superblock();
-    let noted =
-        superblock.versionnum.get() & versionnum::ATTR != 0 && superblock.features2.get() & features2::ATTR2 != 0;
-    if features.has_crc() || noted {
-        return Ok(());
-    }
-    tx.log_superblock(|superblock| {
-        superblock.versionnum.set(superblock.versionnum.get() | versionnum::ATTR | versionnum::MOREBITS);
-        let features2 = superblock.features2.get() | features2::ATTR2;
-        superblock.features2.set(features2);
-        superblock.bad_features2.set(features2);
-    })
 }
 
 fn set_attr_extents(raw: &mut RawDinode) -> Result<()> {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use crate::buffer::{BlockKind, Fragment, Request};
 use crate::error::{Check, Error, Place, Result, Rule};
 use crate::forms::encode::{BlockOwner, Header};
-use crate::forms::{ForkKind, Inode, map_file_block};
+use crate::forms::{ForkForm, ForkKind, Inode, find_extent, map_file_block};
 use crate::geometry::{FileBlock, Geometry, Ino};
+use crate::ondisk::{Extent, OnDisk, RawExtent};
 use crate::transaction::{Logged, Transaction};
 use crate::volume::mapping::{Growth, grow, unmap};
 
@@ -166,6 +167,9 @@ impl<'t, 's> DaFile<'t, 's> {
     /// Takes out the block at `at`.
     pub fn take_out(&mut self, kind: BlockKind, at: FileBlock) -> Result<()> {
         let request = self.request(kind, at)?;
+        if self.tx.blocks_left() == 0 && self.may_need_block(at)? {
+            return Err(Error::NoSpace(format!("a mapping of inode {} is split", self.ino)));
+        }
         self.mapped.remove(&at);
         let pieces = request.fragments.len().max(1);
         let left = unmap(self.tx, self.ino, self.fork, at, u64::from(self.unit()), pieces)?;
@@ -174,6 +178,43 @@ impl<'t, 's> DaFile<'t, 's> {
         }
         self.tx.invalidate(&request);
         Ok(())
+    }
+}
+
+/// Blocks taken out without a reservation.
+impl DaFile<'_, '_> {
+    /// Whether taking out the block at `at` splits an extent, and the fork may need a block for that.
+    fn may_need_block(&self, at: FileBlock) -> Result<bool> {
+        let inode = self.inode()?;
+        let Some(fork) = inode.fork(self.fork)? else { return Ok(false) };
+        let is_full = match fork.form {
+            ForkForm::Extents(list) => size_of_val(list) + RawExtent::SIZE > fork.bytes().len(),
+            _ => true,
+        };
+        let end = at.0 + u64::from(self.unit());
+        let splits = |extent: Option<Extent>| {
+            extent.is_some_and(|extent| extent.startoff < at.0 && end < extent.startoff + u64::from(extent.blockcount))
+        };
+        Ok(is_full && splits(find_extent(&*self.tx, &fork, at)?))
+    }
+
+    /// The last block of leaves and nodes of a directory; `None` for attributes.
+    pub(super) fn last_of_tree(&self) -> Result<Option<FileBlock>> {
+        if self.fork == ForkKind::Attr {
+            return Ok(None);
+        }
+        let inode = self.inode()?;
+        let Some(fork) = inode.fork(self.fork)? else { return Ok(None) };
+        let mut end = None;
+        for extent in fork.extents(&*self.tx) {
+            let extent = extent?;
+            if extent.startoff >= self.geometry().directory.free_start.0 {
+                break;
+            }
+            end = Some(extent.startoff + u64::from(extent.blockcount));
+        }
+        let last = end.and_then(|end| end.checked_sub(u64::from(self.unit()))).map(FileBlock);
+        Ok(last.filter(|&last| last >= self.root()))
     }
 }
 

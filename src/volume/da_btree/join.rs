@@ -3,6 +3,7 @@
 use super::file::DaFile;
 use super::node::{Node, block, is_node, links, set_links, store_entries};
 use super::path::Path;
+use super::swap;
 use crate::error::{Check, Error, Result, Rule};
 use crate::geometry::FileBlock;
 use crate::transaction::Logged;
@@ -82,7 +83,7 @@ pub(in crate::volume) fn join(file: &mut DaFile<'_, '_>, path: Path, leaves: &dy
         loop {
             let dropped = path.at(depth);
             file.unlink(kind, dropped)?;
-            file.take_out(kind, dropped)?;
+            swap::take_out(file, dropped, &mut path)?;
             depth -= 1;
             let step = path.steps[depth];
             let mut node = file.node(step.at)?;
@@ -167,5 +168,6 @@ fn join_root(file: &mut DaFile<'_, '_>) -> Result<()> {
     }
     set_links(&mut child, siblings);
     file.write_new(kind, root, child, &Logged::All)?;
-    file.take_out(kind, at)
+    let mut path = Path { steps: Vec::new(), leaf: root };
+    swap::take_out(file, at, &mut path)
 }

@@ -7,6 +7,7 @@
 //! | `path` | the way from the root to a leaf |
 //! | `split` | blocks added behind a leaf, and what that makes of the nodes above |
 //! | `join` | leaves that have become empty or small, and what that makes of the nodes above |
+//! | `swap` | a block taken out when there is no other for the mapping that is split |
 //!
 //! What a leaf holds is known to who uses the tree: [`Leaves`].
 
@@ -15,6 +16,7 @@ mod join;
 mod node;
 mod path;
 mod split;
+mod swap;
 
 pub(super) use file::{DaFile, first_unused};
 pub(super) use join::{Leaves, join};

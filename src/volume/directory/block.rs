@@ -2,7 +2,7 @@
 
 use zerocopy::IntoBytes;
 
-use super::change::{Inserted, make_extents, set_size};
+use super::change::{Inserted, make_extents};
 use super::data::{Shape, address_of, leaf_len};
 use super::index::LeafEntries;
 use super::short::{self, Short};
@@ -134,7 +134,6 @@ pub(super) fn from_short(file: &mut DaFile<'_, '_>, shape: Shape) -> Result<()> 
     shape.rescan(&mut bytes).map_err(|check| file.corrupt(check))?;
     make_extents(file)?;
     file.add_at(AT)?;
-    set_size(file, file.size() as u64)?;
     file.write_new(KIND, AT, bytes, &Logged::All)
 }
 

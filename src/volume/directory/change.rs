@@ -84,13 +84,14 @@ pub(super) fn store_local(file: &mut DaFile<'_, '_>, bytes: &[u8]) -> Result<()>
     })
 }
 
-/// Empties the data fork: it has a list of extents now, without any.
+/// Empties the data fork: it has a list of extents now, without any yet, and the size of one block.
 pub(super) fn make_extents(file: &mut DaFile<'_, '_>) -> Result<()> {
+    let size = file.size() as u64;
     inodes::change(file.tx, file.ino, field::DEXT, |raw, literal| {
         let end = if raw.core.forkoff == 0 { literal.len() } else { raw.core.fork_offset() };
         literal.get_mut(..end).ok_or_else(|| Error::Internal("a fork lies in its inode".to_owned()))?.fill(0);
         raw.core.format = format::EXTENTS;
-        raw.core.size.set(0);
+        raw.core.size.set(size);
         Ok(())
     })
 }

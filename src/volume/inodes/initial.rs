@@ -34,6 +34,9 @@ pub struct NewInode {
     pub unnamed: bool,
 }
 
+/// Where the attribute fork of a device begins, in units of 8 bytes: behind the number of the device.
+const BEHIND_DEVICE: u8 = 1;
+
 /// Allocates an inode below `parent` and gives it its core: flags, project and group come from the directory as Linux
 /// lets them. The link count is 1, of a directory 2, of an unnamed one 0.
 ///
@@ -65,7 +68,8 @@ pub fn create(tx: &mut Transaction<'_>, parent: Ino, new: &NewInode) -> Result<I
             place.copy_from_slice(&new.rdev.to_be_bytes());
         }
         if attributes {
-            raw.core.forkoff = u8::try_from(geometry.inodes.attr_fork_offset >> 3).unwrap_or(0);
+            let usual = u8::try_from(geometry.inodes.attr_fork_offset >> 3).unwrap_or(0);
+            raw.core.forkoff = if device { BEHIND_DEVICE } else { usual };
         }
         Ok(())
     })?;
@@ -76,7 +80,7 @@ pub fn create(tx: &mut Transaction<'_>, parent: Ino, new: &NewInode) -> Result<I
 }
 
 /// The superblock says that there are attributes, once there are any.
-fn note_attributes(tx: &mut Transaction<'_>) -> Result<()> {
+pub(in crate::volume) fn note_attributes(tx: &mut Transaction<'_>) -> Result<()> {
     if tx.store().superblock().versionnum.get() & versionnum::ATTR != 0 {
         return Ok(());
     }

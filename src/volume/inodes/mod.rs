@@ -25,5 +25,6 @@ mod unlinked;
 pub use self::core::change;
 pub use allocate::allocate;
 pub use free::free;
+pub(super) use initial::note_attributes;
 pub use initial::{NewInode, create};
 pub use unlinked::{unlinked_add, unlinked_remove};
