@@ -52,11 +52,11 @@ impl Space {
     /// # Errors
     /// `Usage` when there are not so many; then none are taken.
     pub fn take_data(&mut self, geometry: &Geometry, blocks: u64) -> Result<Vec<Piece>> {
-        self.refuse_if_full(blocks, "the data of a file")?;
         if self.taken >= self.turn_blocks {
             self.turn = (self.turn + 1) % self.groups.len();
             self.taken = 0;
         }
+        self.refuse_if_full(self.turn, blocks, "the data of a file")?;
         let unit = geometry.stripe_unit;
         let align = if unit > 1 && blocks >= u64::from(unit) { unit } else { 1 };
         let pieces = self.take(geometry, self.turn, blocks, align)?;
@@ -70,12 +70,16 @@ impl Space {
     /// # Errors
     /// `Usage` when there are not so many; then none are taken.
     pub fn take_near(&mut self, geometry: &Geometry, agno: AgNumber, blocks: u64, what: &str) -> Result<Vec<Piece>> {
-        self.refuse_if_full(blocks, what)?;
         let index = usize::try_from(agno.0).map_err(|_| Error::Internal("a group without number".into()))?;
+        self.refuse_if_full(index, blocks, what)?;
         self.take(geometry, index, blocks, 1)
     }
 
-    fn refuse_if_full(&self, blocks: u64, what: &str) -> Result<()> {
+    /// Refuses what does not fit, into group `first` or all of them.
+    fn refuse_if_full(&self, first: usize, blocks: u64, what: &str) -> Result<()> {
+        if self.groups.get(first).is_some_and(|group| u64::from(group.available()) >= blocks) {
+            return Ok(());
+        }
         let available = self.available();
         if blocks <= available {
             return Ok(());
