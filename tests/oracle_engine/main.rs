@@ -11,5 +11,6 @@ mod inodes;
 mod mapping;
 mod model;
 mod random;
+mod sharing;
 mod space;
 mod store;
