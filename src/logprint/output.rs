@@ -14,13 +14,13 @@ pub struct Output<'a> {
     json: bool,
     entries: u64,
     /// Memory for a line.
-    line: String,
+    line: Vec<u8>,
 }
 
 impl<'a> Output<'a> {
     /// Writes to `out`.
     pub fn new(out: &'a mut dyn Write, json: bool) -> Self {
-        Output { out, json, entries: 0, line: String::new() }
+        Output { out, json, entries: 0, line: Vec::new() }
     }
 
     /// Writes what stands before all entries.

@@ -1,7 +1,9 @@
 //! Entries as text.
 
-use std::fmt::{self, Display, Formatter};
+use std::fmt;
 use std::io::{self, Write};
+use std::iter;
+use std::ops::Range;
 
 use super::entry::{Entry, Fields, Value};
 
@@ -10,79 +12,129 @@ const WIDTH: usize = 116;
 /// How far what belongs to an entry is indented, in characters.
 const STEP: usize = 2;
 
-impl Display for Value {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Null => f.write_str("-"),
-            Value::Bool(yes) => f.write_str(if *yes { "yes" } else { "no" }),
-            Value::Number(number) => Display::fmt(number, f),
-            Value::Signed(number) => Display::fmt(number, f),
-            Value::Hex(number) => write!(f, "{number:#x}"),
-            Value::Percent(part) => write!(f, "{part:.1}%"),
-            Value::Lsn(lsn) => write!(f, "{}:{}", lsn.cycle(), lsn.block()),
-            Value::Block(block, None) => Display::fmt(block, f),
-            Value::Block(block, Some((group, within))) => write!(f, "{block} ({group}/{within})"),
-            Value::Range(offset, len) => write!(f, "{offset}+{len}"),
-            Value::Time(seconds, nanoseconds) => write!(f, "{seconds}.{nanoseconds:09}"),
-            Value::Uuid(uuid) => Display::fmt(&uuid::Uuid::from_bytes(*uuid), f),
-            Value::Word(word) => f.write_str(word),
-            Value::Words(words) if words.is_empty() => f.write_str("-"),
-            Value::Words(words) => separated(f, words.iter(), "|"),
-            Value::Text(text) => f.write_str(text),
-            Value::Name(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
-            Value::Bytes(bytes) => write!(f, "{} bytes", bytes.len()),
-            Value::List(values) if values.is_empty() => f.write_str("-"),
-            Value::List(values) => separated(f, values.chunk_by(|one, next| one == next).map(Run), ", "),
-            Value::Slice(first, values) => {
-                write!(f, "[{first}] ")?;
-                separated(f, values.chunk_by(|one, next| one == next).map(Run), ", ")
-            }
-            Value::Group(fields) => {
-                let fields = fields.iter().map(|(name, value)| Named(name, value));
-                separated(f, fields, " ")
-            }
+/// Appends a value. Numbers do without the formatter, which would take most of the time.
+fn push(line: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Null => line.push(b'-'),
+        Value::Bool(yes) => push_str(line, if *yes { "yes" } else { "no" }),
+        Value::Number(number) | Value::Block(number, None) => push_number(line, *number),
+        Value::Signed(number) => push_number(line, *number),
+        Value::Hex(number) => push_hex(line, *number),
+        Value::Percent(part) => push_formatted(line, format_args!("{part:.1}%")),
+        Value::Lsn(lsn) => {
+            push_number(line, lsn.cycle());
+            line.push(b':');
+            push_number(line, lsn.block());
         }
-    }
-}
-
-/// Values that are equal, one after the other.
-struct Run<'a>(&'a [Value]);
-
-impl Display for Run<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            [] => Ok(()),
-            [one] => one.fmt(f),
-            [first, ..] => write!(f, "{first} ({} times)", self.0.len()),
+        Value::Block(block, Some((group, within))) => push_formatted(line, format_args!("{block} ({group}/{within})")),
+        Value::Range(offset, len) => {
+            push_number(line, *offset);
+            line.push(b'+');
+            push_number(line, *len);
         }
+        Value::Time(seconds, nanoseconds) => {
+            push_number(line, *seconds);
+            line.push(b'.');
+            let mut number = itoa::Buffer::new();
+            let digits = number.format(*nanoseconds);
+            push_str(line, "000000000".get(digits.len()..).unwrap_or_default());
+            push_str(line, digits);
+        }
+        Value::Uuid(uuid) => {
+            let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
+            push_str(line, uuid::Uuid::from_bytes(*uuid).as_hyphenated().encode_lower(&mut text));
+        }
+        Value::Word(word) => push_str(line, word),
+        Value::Words(words) if words.is_empty() => line.push(b'-'),
+        Value::Words(words) => push_separated(line, words, "|", |line, word| push_str(line, word)),
+        Value::Text(text) => push_str(line, text),
+        Value::Name(bytes) => {
+            line.push(b'"');
+            line.extend(bytes.escape_ascii());
+            line.push(b'"');
+        }
+        Value::Bytes(bytes) => push_formatted(line, format_args!("{} bytes", bytes.len())),
+        Value::List(values) => push_list(line, values),
+        Value::Slice(first, values) => {
+            push_formatted(line, format_args!("[{first}] "));
+            push_list(line, values);
+        }
+        Value::Group(fields) => push_separated(line, fields, " ", |line, (name, value)| {
+            push_str(line, name);
+            line.push(b' ');
+            push(line, value);
+        }),
     }
 }
 
-/// A field of a group: name and value.
-struct Named<'a>(&'a str, &'a Value);
-
-impl Display for Named<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.0, self.1)
-    }
+fn push_str(line: &mut Vec<u8>, text: &str) {
+    line.extend_from_slice(text.as_bytes());
 }
 
-fn separated<T: Display>(f: &mut Formatter<'_>, items: impl Iterator<Item = T>, separator: &str) -> fmt::Result {
-    for (index, item) in items.enumerate() {
+fn push_number(line: &mut Vec<u8>, number: impl itoa::Integer) {
+    push_str(line, itoa::Buffer::new().format(number));
+}
+
+fn push_formatted(line: &mut Vec<u8>, text: fmt::Arguments<'_>) {
+    // a vector takes everything
+    let _ = line.write_fmt(text);
+}
+
+fn push_separated<T>(
+    line: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    separator: &str,
+    push: impl Fn(&mut Vec<u8>, T),
+) {
+    for (index, item) in items.into_iter().enumerate() {
         if index > 0 {
-            f.write_str(separator)?;
+            push_str(line, separator);
         }
-        item.fmt(f)?;
+        push(line, item);
     }
-    Ok(())
+}
+
+/// Values of a list; those that are equal, one after the other, once.
+fn push_list(line: &mut Vec<u8>, values: &[Value]) {
+    if values.is_empty() {
+        line.push(b'-');
+    }
+    push_separated(line, values.chunk_by(|one, next| one == next), ", ", |line, run| {
+        run.iter().take(1).for_each(|value| push(line, value));
+        if run.len() > 1 {
+            push_formatted(line, format_args!(" ({} times)", run.len()));
+        }
+    });
+}
+
+/// The digits of a byte, high and low.
+fn hex_digits(byte: u8) -> [u8; 2] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 0xf)]]
+}
+
+fn push_hex(line: &mut Vec<u8>, number: u64) {
+    push_str(line, "0x");
+    let skipped = usize::try_from(number.leading_zeros() / 4).unwrap_or(0).min(15);
+    line.extend(number.to_be_bytes().into_iter().flat_map(hex_digits).skip(skipped));
+}
+
+/// An offset in hexadecimal, in four digits or more.
+fn push_offset(line: &mut Vec<u8>, offset: u64) {
+    let skipped = usize::try_from(offset.leading_zeros() / 4).unwrap_or(0).min(12);
+    line.extend(offset.to_be_bytes().into_iter().flat_map(hex_digits).skip(skipped));
+}
+
+fn push_spaces(line: &mut Vec<u8>, count: usize) {
+    line.resize(line.len() + count, b' ');
 }
 
 /// Writes an entry and what belongs to it.
-pub(super) fn write_entry(out: &mut dyn Write, entry: &Entry, line: &mut String) -> io::Result<()> {
+pub(super) fn write_entry(out: &mut dyn Write, entry: &Entry, line: &mut Vec<u8>) -> io::Result<()> {
     write_at(out, entry, 0, line)
 }
 
-fn write_at(out: &mut dyn Write, entry: &Entry, indent: usize, line: &mut String) -> io::Result<()> {
+fn write_at(out: &mut dyn Write, entry: &Entry, indent: usize, line: &mut Vec<u8>) -> io::Result<()> {
     write_line(out, &entry.heading, &entry.fields, indent, line)?;
     for (_, value) in &entry.fields {
         if let Value::Bytes(bytes) = value {
@@ -93,55 +145,72 @@ fn write_at(out: &mut dyn Write, entry: &Entry, indent: usize, line: &mut String
 }
 
 /// Writes heading and fields, in as many lines as they need: a line breaks before a field, or between values of a list.
-fn write_line(out: &mut dyn Write, heading: &str, fields: &Fields, indent: usize, line: &mut String) -> io::Result<()> {
-    use fmt::Write as _;
+fn write_line(
+    out: &mut dyn Write,
+    heading: &str,
+    fields: &Fields,
+    indent: usize,
+    line: &mut Vec<u8>,
+) -> io::Result<()> {
     line.clear();
-    line.extend(std::iter::repeat_n(' ', indent));
-    line.push_str(heading);
+    push_spaces(line, indent);
+    push_str(line, heading);
+    let margin = indent + 2 * STEP;
     // where the last line begins in `line`
     let mut begin = 0;
     for (name, value) in fields.iter().filter(|(_, value)| !matches!(value, Value::Bytes(_))) {
         let before = line.len();
-        // what is written to a String cannot fail
-        let _ = write!(line, "  {name} {value}");
+        push_str(line, "  ");
+        push_str(line, name);
+        line.push(b' ');
+        push(line, value);
         if line.len() - begin <= WIDTH {
             continue;
         }
-        let margin = " ".repeat(indent + 2 * STEP);
-        if before - begin > margin.len() {
-            line.replace_range(before..before + 2, &format!("\n{margin}"));
+        if before - begin > margin {
+            break_line(line, before..before + 2, margin);
             begin = before + 1;
         }
         while let Some(at) = (line.len() - begin > WIDTH).then(|| last_break(&line[begin..])).flatten() {
-            line.replace_range(begin + at..begin + at + 1, &format!("\n{margin}"));
+            break_line(line, begin + at..begin + at + 1, margin);
             begin += at + 1;
         }
     }
-    line.push('\n');
-    out.write_all(line.as_bytes())
+    line.push(b'\n');
+    out.write_all(line)
+}
+
+/// Puts the end of a line, and the margin of the next one, in place of spaces.
+fn break_line(line: &mut Vec<u8>, spaces: Range<usize>, margin: usize) {
+    line.splice(spaces, iter::once(b'\n').chain(iter::repeat_n(b' ', margin)));
 }
 
 /// The last place within the width at which a list can be broken; else the first.
-fn last_break(line: &str) -> Option<usize> {
-    let mut places = line.match_indices(", ").map(|(at, _)| at + 1);
+fn last_break(line: &[u8]) -> Option<usize> {
+    let mut places = line.windows(2).zip(1..).filter(|(two, _)| *two == b", ").map(|(_, at)| at);
     let first = places.next()?;
     Some(places.take_while(|at| *at <= WIDTH).last().unwrap_or(first))
 }
 
+/// Bytes of a row.
+const ROW: usize = 16;
+
 /// Writes bytes in rows of sixteen, with what is printable beside them.
-fn write_bytes(out: &mut dyn Write, bytes: &[u8], indent: usize, line: &mut String) -> io::Result<()> {
-    use fmt::Write as _;
-    for (index, row) in bytes.chunks(16).enumerate() {
-        line.clear();
-        let _ = write!(line, "{:indent$}{:04x} ", "", index * 16);
+fn write_bytes(out: &mut dyn Write, bytes: &[u8], indent: usize, line: &mut Vec<u8>) -> io::Result<()> {
+    line.clear();
+    for (row, offset) in bytes.chunks(ROW).zip((0..).step_by(ROW)) {
+        push_spaces(line, indent);
+        push_offset(line, offset);
+        line.push(b' ');
+        // a space before every four bytes, and two behind all
+        let mut hexadecimal = [b' '; ROW * 2 + ROW / 4 + 2];
         for (at, byte) in row.iter().enumerate() {
-            let _ = write!(line, "{}{byte:02x}", if at % 4 == 0 { " " } else { "" });
+            let place = at * 2 + at / 4 + 1;
+            hexadecimal[place..place + 2].copy_from_slice(&hex_digits(*byte));
         }
-        let missing = 16 - row.len();
-        line.extend(std::iter::repeat_n(' ', 2 * missing + missing / 4 + 2));
-        line.extend(row.iter().map(|byte| if (0x20..0x7f).contains(byte) { char::from(*byte) } else { '.' }));
-        line.push('\n');
-        out.write_all(line.as_bytes())?;
+        line.extend_from_slice(&hexadecimal);
+        line.extend(row.iter().map(|byte| if (0x20..0x7f).contains(byte) { *byte } else { b'.' }));
+        line.push(b'\n');
     }
-    Ok(())
+    out.write_all(line)
 }

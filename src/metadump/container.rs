@@ -27,7 +27,7 @@ pub(super) struct Flags {
     pub(super) incompat: u32,
 }
 
-const SECTOR: usize = BASIC_BLOCK as usize;
+pub(super) const SECTOR: usize = BASIC_BLOCK as usize;
 /// Sectors behind an index block.
 pub(super) const INDICES: usize = (SECTOR - RawMetablock::SIZE) / size_of::<Be64>();
 /// Slices that one call writes.

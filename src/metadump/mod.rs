@@ -14,7 +14,8 @@
 //! | `log` | the journal |
 //! | `segment`, `order` | pieces of a dump, made by many threads and written in one order |
 //! | `container` | the two formats, written |
-//! | `restore`, `restored_superblock` | the two formats, read, and the devices written |
+//! | `dump_head`, `stream` | the two formats, read |
+//! | `restore`, `restored_superblock` | what is in them, put back onto devices |
 //!
 //! Which blocks are metadata is decided as xfs_metadump decides it, so that a dump restored is the same bytes. Nothing
 //! is believed that a block says: what is not sound costs only itself.
@@ -24,6 +25,7 @@ mod chunk;
 mod container;
 mod directory;
 mod dump;
+mod dump_head;
 mod group;
 mod index;
 mod inode;
@@ -35,9 +37,11 @@ mod restore;
 mod restored_superblock;
 mod segment;
 mod stale;
+mod stream;
 mod symlink;
 mod tree;
 
 pub use container::Format;
 pub use dump::{DumpOptions, Dumped, dump};
-pub use restore::{DumpInfo, DumpReader, Targets};
+pub use dump_head::{DumpInfo, Sizes};
+pub use restore::{DumpReader, Target, Targets};

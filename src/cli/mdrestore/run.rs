@@ -13,7 +13,7 @@ use crate::cli::observer::Terminal;
 use crate::cli::output::standard_output;
 use crate::device::{Access, Device, FileDevice, FileKind, OpenFile};
 use crate::error::{DeviceRole, Error};
-use crate::metadump::{DumpInfo, DumpReader, Targets};
+use crate::metadump::{DumpInfo, DumpReader, Target, Targets};
 use crate::report::{Observer, Unit};
 
 pub(super) fn run(request: &Request) -> anyhow::Result<ExitCode> {
@@ -45,11 +45,10 @@ pub(super) fn run(request: &Request) -> anyhow::Result<ExitCode> {
     let realtime = other(&request.realtime, DeviceRole::Realtime, sizes.realtime)?;
     let terminal = Terminal::new(TOOL, request.progress);
     terminal.begin("Restoring", total, Unit::Bytes);
-    let as_target = |device: &FileDevice| -> bool { device.kind() == FileKind::Regular };
     let targets = Targets {
-        data: Some((&data as &dyn Device, as_target(&data))),
-        log: log.as_ref().map(|device| (device as &dyn Device, as_target(device))),
-        realtime: realtime.as_ref().map(|device| (device as &dyn Device, as_target(device))),
+        data: Some(as_target(&data)),
+        log: log.as_ref().map(as_target),
+        realtime: realtime.as_ref().map(as_target),
     };
     reader.restore(&targets, &terminal)?;
     terminal.end();
@@ -82,13 +81,18 @@ fn refuse_same(request: &Request) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn as_target(device: &FileDevice) -> Target<'_> {
+    Target { device, is_new: device.kind() == FileKind::Regular }
+}
+
 /// A file of this size without contents, or a device that is large enough.
 fn open_target(path: &Path, role: DeviceRole, size: u64) -> anyhow::Result<FileDevice> {
     let cannot = || format!("cannot restore to {}", path.display());
     let how = OpenFile { access: Access::Create, role };
     let device = FileDevice::open(path, how).map_err(of_system).with_context(cannot)?;
     if device.kind() == FileKind::Regular {
-        device.set_len(0).and_then(|()| device.set_len(size)).map_err(of_system).with_context(cannot)?;
+        let emptied = if device.is_empty() { Ok(()) } else { device.set_len(0) };
+        emptied.and_then(|()| device.set_len(size)).map_err(of_system).with_context(cannot)?;
     } else if device.len() < size {
         bail!("{} has {} bytes, and the filesystem needs {size}", path.display(), device.len());
     }

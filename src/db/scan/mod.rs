@@ -7,7 +7,7 @@
 //! | `inode_chunk`, `inode`, `fork`, `file_map`, `special_files` | its inodes |
 //! | `directory`, `dir_data`, `dir_index`, `dir_hashes` | the directories among them |
 //! | `events` | what the scan of a part comes upon: claims of blocks, and messages |
-//! | `board`, `page_map` | claims noted as they come, as long as all fit together |
+//! | `board`, `page_map`, `palette` | claims noted as they come, as long as all fit together |
 //! | `replay`, `run_map` | claims brought together in order, when some do not |
 //! | `message`, `report` | what is said, as data |
 //! | `freesp`, `histogram`, `freelist` | free space |
@@ -39,6 +39,7 @@ mod name_table;
 mod names;
 mod options;
 mod page_map;
+mod palette;
 mod reader;
 mod replay;
 mod report;

@@ -1,15 +1,17 @@
-//! What every block of a group is used for, in pages: runs where they are long, an array where they are short. Memory goes
-//! with the number of extents, and never beyond 8 bytes for each block that anybody uses.
+//! What every block of a group is used for, in pages: runs where they are long; where they are short a number for each block
+//! that stands for one of a few uses; an array where these are many. Memory goes with the number of extents, and never beyond
+//! 8 bytes for each block that anybody uses.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::block_type::BlockType;
+use super::palette::Palette;
 use super::replay::Cell;
 
 /// log2 of the blocks of a page.
 const PAGE_LOG: u32 = 15;
 const PAGE: u64 = 1 << PAGE_LOG;
-/// More runs than this, and the page becomes an array.
+/// More runs than this, and the page becomes a palette.
 const MOST_RUNS: usize = 1024;
 
 /// A cell in 8 bytes: 56 bits of inode number, a bit for shared blocks, the type.
@@ -44,6 +46,8 @@ struct Run {
 enum Page {
     /// Runs in order; what lies between them is not used.
     Runs(Vec<Run>),
+    /// A few uses in any order.
+    Palette(Palette<Packed>),
     Array(Box<[Packed]>),
 }
 
@@ -69,10 +73,20 @@ impl Page {
                     *cell = apply(change, *cell)?;
                 }
             }
+            Page::Palette(palette) => {
+                for at in usize::from(start)..=usize::from(last) {
+                    let packed = apply(change, palette.get(at))?;
+                    if !palette.set(at, packed) {
+                        // the cells from here on are changed in the array
+                        *self = Page::Array((0..1 << PAGE_LOG).map(|at| palette.get(at)).collect());
+                        return self.change(u16::try_from(at).ok()?, last, change);
+                    }
+                }
+            }
             Page::Runs(runs) => {
                 change_runs(runs, start, last, change)?;
                 if runs.len() > MOST_RUNS {
-                    *self = Page::Array(array_of(runs));
+                    *self = dense(runs);
                 }
             }
         }
@@ -82,6 +96,7 @@ impl Page {
     fn get(&self, at: u16) -> Packed {
         match self {
             Page::Array(cells) => cells.get(usize::from(at)).copied().unwrap_or_default(),
+            Page::Palette(palette) => palette.get(usize::from(at)),
             Page::Runs(runs) => {
                 let run = runs.get(runs.partition_point(|run| run.last < at));
                 run.filter(|run| run.start <= at).map_or(Packed::default(), |run| run.packed)
@@ -90,12 +105,18 @@ impl Page {
     }
 }
 
-fn array_of(runs: &[Run]) -> Box<[Packed]> {
+/// The page of these runs, as a palette if their uses are few.
+fn dense(runs: &[Run]) -> Page {
+    let mut palette = Palette::new(1 << PAGE_LOG);
+    let mut cells = runs.iter().flat_map(|run| (run.start..=run.last).map(|at| (usize::from(at), run.packed)));
+    if cells.all(|(at, packed)| palette.set(at, packed)) {
+        return Page::Palette(palette);
+    }
     let mut cells = vec![Packed::default(); 1 << PAGE_LOG];
     for run in runs {
         cells[usize::from(run.start)..=usize::from(run.last)].fill(run.packed);
     }
-    cells.into_boxed_slice()
+    Page::Array(cells.into_boxed_slice())
 }
 
 fn change_runs(runs: &mut Vec<Run>, start: u16, last: u16, change: Change<'_>) -> Option<()> {
@@ -192,13 +213,14 @@ mod tests {
         #[test]
         fn it_is_an_array(
             dense: bool,
+            uses in 1u64..400,
             steps in proptest::collection::vec((32700u64..32900, 1u64..60, 0u64..4), 0..40),
         ) {
             let map = PageMap::new(70_000);
             let mut plain = vec![Cell::default(); 400];
             if dense {
                 for at in 0..2000 {
-                    map.change(at * 3, 1, &|cell| Some(step(cell, 1))).expect("nothing is refused");
+                    map.change(at * 3, 1, &|cell| Some(step(cell, 1 + at % uses))).expect("nothing is refused");
                 }
             }
             for (start, len, add) in steps {
