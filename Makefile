@@ -82,7 +82,9 @@ oracle:
 
 bench: build
 	benches/mkfs $(BUILT)/xfskit-mkfs
-	$(if $(IMAGES),benches/metadump $(BUILT)/xfskit-metadump $(BUILT)/xfskit-mdrestore $(IMAGES))
+	$(if $(IMAGES),benches/db $(IMAGES) -- $(BUILT)/xfskit-db)
+	$(if $(IMAGES),benches/metadump $(IMAGES) -- $(BUILT))
+	$(if $(IMAGES),benches/logprint $(IMAGES) -- $(BUILT)/xfskit-logprint)
 
 SECONDS ?= 60
 fuzz:

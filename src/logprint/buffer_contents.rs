@@ -160,20 +160,33 @@ fn logged_value(item: &BufferItem<'_>, offset: usize, field: &Field) -> Option<V
 /// The fields of a structure of which all bytes are there.
 pub(super) fn all_fields(bytes: &[u8], table: &[Field]) -> Fields {
     let mut fields = Fields::new();
+    push_all_fields(&mut fields, bytes, table);
+    fields
+}
+
+fn push_all_fields(fields: &mut Fields, bytes: &[u8], table: &[Field]) {
+    fields.reserve(table.len());
     for field in table.iter().filter(|field| is_of_interest(field)) {
         let Some(part) = bytes.get(field.offset..field.offset + field.size) else { continue };
         match field.kind {
-            FieldKind::Struct(inner) => fields.extend(all_fields(part, inner)),
+            FieldKind::Struct(inner) => push_all_fields(fields, part, inner),
             _ => fields.push((field.name, value_of(field, part))),
         }
     }
-    fields
 }
 
 /// CRCs and LSNs in the journal are those of an earlier write; nobody asks for padding.
 fn is_of_interest(field: &Field) -> bool {
-    !["crc", "lsn"].contains(&field.name)
-        && !["pad", "spare", "fill", "reserved"].iter().any(|p| field.name.starts_with(p))
+    // patterns of bytes: all fields of all inodes in a journal are asked
+    !matches!(
+        field.name.as_bytes(),
+        b"crc"
+            | b"lsn"
+            | [b'p', b'a', b'd', ..]
+            | [b's', b'p', b'a', b'r', b'e', ..]
+            | [b'f', b'i', b'l', b'l', ..]
+            | [b'r', b'e', b's', b'e', b'r', b'v', b'e', b'd', ..]
+    )
 }
 
 /// The value of a field.

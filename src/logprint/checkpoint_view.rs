@@ -66,25 +66,35 @@ pub(super) fn show(
         Step::Checkpoint(checkpoint) => {
             number += 1;
             let heading = format!("checkpoint {number}:");
-            output.entry(&entry(journal, request, &checkpoint, "checkpoint", heading, Some(number)))
+            write(journal, request, output, &checkpoint, entry(&checkpoint, "checkpoint", heading, Some(number)))
         }
         Step::Uncommitted(checkpoint) => {
             let heading = "never committed:".to_owned();
-            output.entry(&entry(journal, request, &checkpoint, "uncommitted", heading, None))
+            write(journal, request, output, &checkpoint, entry(&checkpoint, "uncommitted", heading, None))
         }
         Step::Unmount => output.entry(&Entry::new("unmount", "unmount", Vec::new())),
         _ => Ok(()),
     })
 }
 
-fn entry(
+/// Writes the entry of a checkpoint, and its items.
+fn write(
     journal: &Journal<'_>,
     request: &Request,
+    output: &mut Output<'_>,
     checkpoint: &Checkpoint,
-    kind: &'static str,
-    heading: String,
-    number: Option<u64>,
-) -> Entry {
+    entry: Entry,
+) -> io::Result<()> {
+    if request.headers_only {
+        return output.entry(&entry);
+    }
+    output.entry_with(entry, "items", |items| {
+        let mut entries = checkpoint.items().map(|item| item_entry(item, journal.geometry(), request.detail));
+        entries.try_for_each(|entry| items.entry(&entry))
+    })
+}
+
+fn entry(checkpoint: &Checkpoint, kind: &'static str, heading: String, number: Option<u64>) -> Entry {
     let header = checkpoint.header.unwrap_or_default();
     let mut fields = vec![
         ("tid", Value::Hex(u64::from(checkpoint.tid))),
@@ -103,10 +113,5 @@ fn entry(
     let count = checkpoint.items().len();
     let mut named: Fields = number.map(|number| ("number", Value::from(number))).into_iter().collect();
     named.push(("item_count", Value::from(count)));
-    let entry = Entry::new(kind, format!("{heading} {count} items"), fields).named(named);
-    if request.headers_only {
-        return entry;
-    }
-    let items = checkpoint.items().map(|item| item_entry(item, journal.geometry(), request.detail));
-    entry.with("items", items.collect())
+    Entry::new(kind, format!("{heading} {count} items"), fields).named(named)
 }

@@ -34,15 +34,17 @@ fn entry(name: &'static str, fields: Fields) -> Entry {
 
 /// The same fields with points in time as such, and with the extent counters that count.
 fn with_times(mut fields: Fields, core: &RawDinode) -> Fields {
-    let times =
-        [("atime", core.core.atime), ("mtime", core.core.mtime), ("ctime", core.core.ctime), ("crtime", core.crtime)];
+    let time = |raw| {
+        let time = core.timestamp(raw);
+        Value::Time(time.seconds, time.nanoseconds)
+    };
     fields.retain(|(name, _)| *name != "next_unlinked");
     for (name, value) in &mut fields {
-        if let Some((_, raw)) = times.iter().find(|(time, _)| time == name) {
-            let time = core.timestamp(*raw);
-            *value = Value::Time(time.seconds, time.nanoseconds);
-        }
         match *name {
+            "atime" => *value = time(core.core.atime),
+            "mtime" => *value = time(core.core.mtime),
+            "ctime" => *value = time(core.core.ctime),
+            "crtime" => *value = time(core.crtime),
             "mode" => *value = Value::Text(format!("{:#o}", core.core.mode.get())),
             "flags" | "flags2" | "generation" => {
                 if let Value::Number(number) = *value {

@@ -29,7 +29,7 @@ impl<'a> Output<'a> {
     /// Those of the writer, as of all methods.
     pub fn begin(&mut self, log: &Entry) -> io::Result<()> {
         if !self.json {
-            write_entry(self.out, log, &mut self.line)?;
+            write_entry(self.out, log, 0, &mut self.line)?;
             return writeln!(self.out);
         }
         write!(self.out, "{{\"format\":{FORMAT},\"log\":")?;
@@ -42,12 +42,45 @@ impl<'a> Output<'a> {
     /// # Errors
     /// Those of the writer.
     pub fn entry(&mut self, entry: &Entry) -> io::Result<()> {
-        self.entries += 1;
+        self.separate()?;
         if !self.json {
-            return write_entry(self.out, entry, &mut self.line);
+            return write_entry(self.out, entry, 0, &mut self.line);
         }
-        self.out.write_all(if self.entries > 1 { b",\n" } else { b"\n" })?;
         serde_json::to_writer(&mut *self.out, entry).map_err(io::Error::from)
+    }
+
+    fn separate(&mut self) -> io::Result<()> {
+        self.entries += 1;
+        match (self.json, self.entries) {
+            (false, _) => Ok(()),
+            (true, 1) => self.out.write_all(b"\n"),
+            (true, _) => self.out.write_all(b",\n"),
+        }
+    }
+
+    /// Writes an entry, and then what belongs to it while `children` makes it: it may be much.
+    ///
+    /// # Errors
+    /// Those of the writer, and of `children`.
+    pub fn entry_with(
+        &mut self,
+        entry: Entry,
+        name: &'static str,
+        children: impl FnOnce(&mut Children<'_, 'a>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.separate()?;
+        let entry = entry.with(name, Vec::new());
+        if self.json {
+            self.line.clear();
+            serde_json::to_writer(&mut self.line, &entry)?;
+            // the end of the list and of the object
+            self.line.truncate(self.line.len() - 2);
+            self.out.write_all(&self.line)?;
+        } else {
+            write_entry(self.out, &entry, 0, &mut self.line)?;
+        }
+        children(&mut Children { output: self, count: 0 })?;
+        if self.json { self.out.write_all(b"]}") } else { Ok(()) }
     }
 
     /// Ends the output.
@@ -56,5 +89,29 @@ impl<'a> Output<'a> {
     /// Those of the writer.
     pub fn end(&mut self) -> io::Result<()> {
         if self.json { self.out.write_all(b"\n]}\n") } else { Ok(()) }
+    }
+}
+
+/// Takes what belongs to an entry.
+pub struct Children<'o, 'a> {
+    output: &'o mut Output<'a>,
+    count: u64,
+}
+
+impl Children<'_, '_> {
+    /// Writes one of them.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn entry(&mut self, entry: &Entry) -> io::Result<()> {
+        let Output { out, line, json, .. } = &mut *self.output;
+        self.count += 1;
+        if !*json {
+            return write_entry(*out, entry, 1, line);
+        }
+        if self.count > 1 {
+            out.write_all(b",")?;
+        }
+        serde_json::to_writer(&mut **out, entry).map_err(io::Error::from)
     }
 }

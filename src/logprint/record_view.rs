@@ -27,25 +27,23 @@ pub(super) fn show(
     let mut reader = Reader { journal, request, assembler: Assembler::of_log(journal.area()), faults: 0 };
     for Span { start, blocks, part } in whole(journal, request) {
         for piece in Records::new(journal.area(), start, blocks) {
-            let entry = match piece {
+            match piece {
                 Piece::Gap(gap) => {
                     if is_fault(&gap) {
                         reader.assembler.interrupt();
                         outcome.count(part, request);
                     }
-                    gap_entry(&gap, part)
+                    output.entry(&gap_entry(&gap, part))?;
                 }
                 Piece::Record(record) => {
                     let part = if part == Part::Active && is_stale(journal, &record) { Part::Stale } else { part };
                     if part == Part::Stale {
                         outcome.count(part, request);
                     }
-                    let entry = reader.record(&record, part);
+                    reader.record(&record, part, output)?;
                     (0..std::mem::take(&mut reader.faults)).for_each(|_| outcome.count(part, request));
-                    entry
                 }
-            };
-            output.entry(&entry)?;
+            }
             if outcome.stopped {
                 return Ok(());
             }
@@ -74,29 +72,29 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn record(&mut self, record: &JournalRecord, part: Part) -> Entry {
+    fn record(&mut self, record: &JournalRecord, part: Part, output: &mut Output<'_>) -> io::Result<()> {
         let named = vec![("block", Value::from(record.block))];
         let mut fields = record_fields(record, part);
         if self.request.saved_words {
             fields.push(("saved_words", Value::List(saved_words(record))));
         }
         let entry = Entry::new("record", format!("record at {}:", record.block), fields).named(named);
-        let mut children = Vec::new();
-        if let Some(fault) = record.fault() {
-            children.push(self.fault(&fault));
-        }
-        if !self.request.headers_only {
-            for (index, op) in record.ops().enumerate() {
-                children.push(match op {
-                    Ok(op) => self.op(record, index, &op),
-                    Err(check) => {
-                        self.assembler.interrupt();
-                        self.fault(&Fault { block: record.block, tid: None, check, detail: String::new() })
-                    }
-                });
+        output.entry_with(entry, "operations", |operations| {
+            if let Some(fault) = record.fault() {
+                operations.entry(&self.fault(&fault))?;
             }
-        }
-        entry.with("operations", children)
+            if self.request.headers_only {
+                return Ok(());
+            }
+            record.ops().enumerate().try_for_each(|(index, op)| match op {
+                Ok(op) => operations.entry(&self.op(record, index, &op)),
+                Err(check) => {
+                    self.assembler.interrupt();
+                    let fault = Fault { block: record.block, tid: None, check, detail: String::new() };
+                    operations.entry(&self.fault(&fault))
+                }
+            })
+        })
     }
 
     fn fault(&mut self, fault: &Fault) -> Entry {

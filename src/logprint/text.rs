@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::iter;
 use std::ops::Range;
 
 use super::entry::{Entry, Fields, Value};
@@ -115,23 +114,26 @@ fn hex_digits(byte: u8) -> [u8; 2] {
 
 fn push_hex(line: &mut Vec<u8>, number: u64) {
     push_str(line, "0x");
-    let skipped = usize::try_from(number.leading_zeros() / 4).unwrap_or(0).min(15);
-    line.extend(number.to_be_bytes().into_iter().flat_map(hex_digits).skip(skipped));
+    push_digits(line, number, 1);
 }
 
-/// An offset in hexadecimal, in four digits or more.
-fn push_offset(line: &mut Vec<u8>, offset: u64) {
-    let skipped = usize::try_from(offset.leading_zeros() / 4).unwrap_or(0).min(12);
-    line.extend(offset.to_be_bytes().into_iter().flat_map(hex_digits).skip(skipped));
+/// A number in hexadecimal, with so many digits or more.
+fn push_digits(line: &mut Vec<u8>, number: u64, least: usize) {
+    let mut digits = [0; 16];
+    for (place, byte) in digits.chunks_exact_mut(2).zip(number.to_be_bytes()) {
+        place.copy_from_slice(&hex_digits(byte));
+    }
+    let skipped = usize::try_from(number.leading_zeros() / 4).unwrap_or(0).min(digits.len() - least);
+    line.extend_from_slice(&digits[skipped..]);
 }
 
 fn push_spaces(line: &mut Vec<u8>, count: usize) {
     line.resize(line.len() + count, b' ');
 }
 
-/// Writes an entry and what belongs to it.
-pub(super) fn write_entry(out: &mut dyn Write, entry: &Entry, line: &mut Vec<u8>) -> io::Result<()> {
-    write_at(out, entry, 0, line)
+/// Writes an entry and what belongs to it, at some depth.
+pub(super) fn write_entry(out: &mut dyn Write, entry: &Entry, depth: usize, line: &mut Vec<u8>) -> io::Result<()> {
+    write_at(out, entry, depth * STEP, line)
 }
 
 fn write_at(out: &mut dyn Write, entry: &Entry, indent: usize, line: &mut Vec<u8>) -> io::Result<()> {
@@ -182,7 +184,12 @@ fn write_line(
 
 /// Puts the end of a line, and the margin of the next one, in place of spaces.
 fn break_line(line: &mut Vec<u8>, spaces: Range<usize>, margin: usize) {
-    line.splice(spaces, iter::once(b'\n').chain(iter::repeat_n(b' ', margin)));
+    // the margin is at least as long as the spaces
+    let (tail, more) = (spaces.end..line.len(), margin + 1 - spaces.len());
+    push_spaces(line, more);
+    line.copy_within(tail.clone(), tail.start + more);
+    line[spaces.start] = b'\n';
+    line[spaces.start + 1..tail.start + more].fill(b' ');
 }
 
 /// The last place within the width at which a list can be broken; else the first.
@@ -200,7 +207,7 @@ fn write_bytes(out: &mut dyn Write, bytes: &[u8], indent: usize, line: &mut Vec<
     line.clear();
     for (row, offset) in bytes.chunks(ROW).zip((0..).step_by(ROW)) {
         push_spaces(line, indent);
-        push_offset(line, offset);
+        push_digits(line, offset, 4);
         line.push(b' ');
         // a space before every four bytes, and two behind all
         let mut hexadecimal = [b' '; ROW * 2 + ROW / 4 + 2];

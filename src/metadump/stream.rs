@@ -5,8 +5,8 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
 use crate::error::{Error, Result};
 
-/// Bytes of a chunk.
-const CHUNK: usize = 1 << 18;
+/// Bytes of a chunk: few enough to be in the cache of the processor still when they are written.
+const CHUNK: usize = 1 << 16;
 /// Chunks between the thread that reads and the one that writes.
 pub(super) const CHUNKS_AHEAD: usize = 8;
 
