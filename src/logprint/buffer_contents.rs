@@ -1,6 +1,7 @@
 //! What a buffer item changes, by the fields of what the buffer holds.
 
 use super::entry::{Entry, Fields, Value};
+use super::heading::Heading;
 use crate::journal::BufferItem;
 use crate::ondisk::attr_leaf::{ATTR_LEAF_MAGIC, ATTR3_LEAF_MAGIC, RawAttr3LeafHdr, RawAttrLeafHdr};
 use crate::ondisk::btree_block::magic;
@@ -74,9 +75,7 @@ const DQUOTS: u16 = flag::UDQUOT_BUF | flag::PDQUOT_BUF | flag::GDQUOT_BUF;
 
 /// The fields of what the buffer holds, as far as the item has them: one entry for each structure.
 pub(super) fn contents(item: &BufferItem<'_>, inode_size: Option<usize>) -> Vec<Entry> {
-    let entry = |name: &'static str, fields: Fields| {
-        Entry::new("contents", format!("{name}:"), fields).named(vec![("structure", Value::Word(name))])
-    };
+    let entry = |name: &'static str, fields: Fields| Entry::new("contents", Heading::Structure(name), fields);
     if item.is_inodes() {
         return unlinked(item, inode_size.unwrap_or(SMALLEST_INODE))
             .into_iter()
@@ -206,12 +205,20 @@ fn value_of(field: &Field, bytes: &[u8]) -> Value {
 
 /// An integer; with all bits set, it is the address of nothing.
 fn number(bytes: &[u8]) -> Value {
-    let is_null = bytes.len() >= size_of::<u32>() && bytes.iter().all(|byte| *byte == 0xff);
-    if is_null { Value::Null } else { Value::Number(big_endian(bytes)) }
+    match (bytes.len(), big_endian(bytes)) {
+        (4, 0xffff_ffff) | (8, u64::MAX) => Value::Null,
+        (_, number) => Value::Number(number),
+    }
 }
 
 fn big_endian(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    match *bytes {
+        [byte] => u64::from(byte),
+        [high, low] => u64::from(u16::from_be_bytes([high, low])),
+        [a, b, c, d] => u64::from(u32::from_be_bytes([a, b, c, d])),
+        [a, b, c, d, e, f, g, h] => u64::from_be_bytes([a, b, c, d, e, f, g, h]),
+        _ => bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+    }
 }
 
 /// The fields of an inode's core, whose version says how many there are.

@@ -1,7 +1,6 @@
 //! What is shown, as data.
 
-use std::borrow::Cow;
-
+use super::heading::Heading;
 use crate::geometry::Lsn;
 use crate::ondisk::RawUuid;
 
@@ -21,6 +20,8 @@ pub enum Value {
     Signed(i64),
     /// A number that is rather a pattern: flags without names, ids, addresses in memory.
     Hex(u64),
+    /// A mode, in octal digits.
+    Mode(u16),
     /// Part of a whole, in percent, with the number of which it is.
     Percent(f64),
     /// A place in the log: cycle and block.
@@ -86,10 +87,8 @@ impl From<usize> for Value {
 pub struct Entry {
     /// What it is.
     pub kind: &'static str,
-    /// What its line begins with. It repeats what the first fields say, which the line then leaves out.
-    pub heading: Cow<'static, str>,
-    /// Fields that are only in JSON, because the heading has them.
-    pub named: Fields,
+    /// What its line begins with.
+    pub heading: Heading,
     /// Its fields.
     pub fields: Fields,
     /// What belongs to it, with the name that JSON gives the list.
@@ -98,13 +97,15 @@ pub struct Entry {
 
 impl Entry {
     /// An entry whose line begins with `heading`.
-    pub fn new(kind: &'static str, heading: impl Into<Cow<'static, str>>, fields: Fields) -> Self {
-        Entry { kind, heading: heading.into(), named: Vec::new(), fields, children: ("", Vec::new()) }
+    pub fn new(kind: &'static str, heading: impl Into<Heading>, fields: Fields) -> Self {
+        Entry { kind, heading: heading.into(), fields, children: ("", Vec::new()) }
     }
 
-    /// The same with fields that the heading has already.
+    /// The same with fields for JSON alone, because the text of the heading has them already.
     pub fn named(mut self, named: Fields) -> Self {
-        self.named = named;
+        if let Heading::Text(_, fields) = &mut self.heading {
+            *fields = named;
+        }
         self
     }
 

@@ -2,6 +2,7 @@
 
 use super::buffer_contents::core_fields;
 use super::entry::{Entry, Fields, Value};
+use super::heading::Heading;
 use super::request::Detail;
 use crate::journal::InodeItem;
 use crate::ondisk::log_inode::field;
@@ -29,7 +30,7 @@ pub(super) fn contents(item: &InodeItem<'_>, detail: Detail) -> Vec<Entry> {
 }
 
 fn entry(name: &'static str, fields: Fields) -> Entry {
-    Entry::new("contents", format!("{name}:"), fields).named(vec![("structure", Value::Word(name))])
+    Entry::new("contents", Heading::Structure(name), fields)
 }
 
 /// The same fields with points in time as such, and with the extent counters that count.
@@ -45,7 +46,7 @@ fn with_times(mut fields: Fields, core: &RawDinode) -> Fields {
             "mtime" => *value = time(core.core.mtime),
             "ctime" => *value = time(core.core.ctime),
             "crtime" => *value = time(core.crtime),
-            "mode" => *value = Value::Text(format!("{:#o}", core.core.mode.get())),
+            "mode" => *value = Value::Mode(core.core.mode.get()),
             "flags" | "flags2" | "generation" => {
                 if let Value::Number(number) = *value {
                     *value = Value::Hex(number);

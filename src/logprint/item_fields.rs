@@ -1,8 +1,7 @@
 //! What an item says, by its fields.
 
-use std::borrow::Cow;
-
 use super::entry::{Entry, Fields, Value};
+use super::heading::Heading;
 use super::intent_fields::{attribute, exchange, free, map, refcount, words};
 use super::request::Detail;
 use super::{buffer_contents, inode_contents};
@@ -18,16 +17,8 @@ use crate::ondisk::{BigEndian, OnDisk, RawDiskDquot};
 /// What an item says. One that cannot be decoded has a field `problem`.
 pub(super) fn item_entry(item: LogItem<'_>, geometry: Option<&Geometry>, detail: Detail) -> Entry {
     let kind = item.kind().map(|kind| kind.name());
-    let regions = item.all_regions().map(|region| Value::from(region.len())).collect();
-    let named = vec![
-        ("type", kind.map_or(Value::Null, Value::Word)),
-        ("number", Value::Hex(u64::from(item.number()))),
-        ("regions", Value::List(regions)),
-    ];
-    let heading: Cow<'static, str> = match kind {
-        Some(name) => name.into(),
-        None => format!("item {:#x}", item.number()).into(),
-    };
+    let regions = item.all_regions().map(<[u8]>::len).collect();
+    let heading = Heading::Item { kind: item.kind().map(|kind| kind.name()), number: item.number(), regions };
     let (fields, contents) = match item.decode() {
         Ok(body) => body_fields(&body, geometry, detail),
         Err(problem) => {
@@ -36,7 +27,7 @@ pub(super) fn item_entry(item: LogItem<'_>, geometry: Option<&Geometry>, detail:
             (vec![("problem", Value::Text(problem.to_string()))], regions.collect())
         }
     };
-    let entry = Entry::new("item", heading, fields).named(named);
+    let entry = Entry::new("item", heading, fields);
     if contents.is_empty() { entry } else { entry.with("contents", contents) }
 }
 
@@ -179,7 +170,7 @@ fn dquot(item: &DquotItem<'_>, detail: Detail) -> (Fields, Vec<Entry>) {
     let mut contents = Vec::new();
     if detail.quotas {
         let all = buffer_contents::all_fields(item.dquot.as_bytes(), RawDiskDquot::FIELDS);
-        contents.push(Entry::new("contents", "dquot:", all).named(vec![("structure", Value::Word("dquot"))]));
+        contents.push(Entry::new("contents", Heading::Structure("dquot"), all));
     }
     (fields, contents)
 }

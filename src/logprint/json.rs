@@ -12,6 +12,7 @@ impl Serialize for Value {
             Value::Number(number) => serializer.serialize_u64(*number),
             Value::Signed(number) => serializer.serialize_i64(*number),
             Value::Hex(number) => serializer.collect_str(&format_args!("{number:#x}")),
+            Value::Mode(mode) => serializer.collect_str(&format_args!("{mode:#o}")),
             Value::Percent(part) => serializer.serialize_f64((part * 10.0).round() / 10.0),
             Value::Lsn(lsn) => {
                 let mut map = serializer.serialize_map(Some(2))?;
@@ -74,7 +75,7 @@ impl Serialize for Entry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("kind", self.kind)?;
-        for (name, value) in self.named.iter().chain(&self.fields) {
+        for (name, value) in self.heading.fields().iter().chain(&self.fields) {
             map.serialize_entry(name, value)?;
         }
         if !self.children.0.is_empty() {

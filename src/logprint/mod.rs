@@ -9,6 +9,7 @@ mod buffer_contents;
 mod checkpoint_view;
 mod entry;
 mod header;
+mod heading;
 mod inode_contents;
 mod intent_fields;
 mod intent_view;
@@ -25,6 +26,7 @@ mod tour;
 
 pub use entry::{Entry, Fields, Value};
 pub use header::Journal;
+pub use heading::{Heading, Operation};
 pub use output::Output;
 pub use print::{Outcome, copy, print};
 pub use request::{Detail, Request, View};

@@ -1,10 +1,10 @@
 //! Record by record: the whole log, in the order in which it was written.
 
-use std::borrow::Cow;
 use std::io;
 
 use super::entry::{Entry, Fields, Value};
 use super::header::{Journal, byte_order};
+use super::heading::{Heading, Operation};
 use super::item_fields::item_entry;
 use super::output::Output;
 use super::print::{Outcome, fault_entry, gap_entry, is_fault};
@@ -105,11 +105,11 @@ impl Reader<'_> {
     fn op(&mut self, record: &JournalRecord, index: usize, op: &LogOp<'_>) -> Entry {
         let tid = op.header.tid.get();
         let mut children = Vec::new();
-        let (heading, named) = match self.assembler.feed(record, op) {
+        let is = match self.assembler.feed(record, op) {
             Ok(meaning) => self.meaning(tid, &meaning, &mut children),
             Err(fault) => {
                 children.push(self.fault(&fault));
-                ("?".into(), vec![("is", Value::Null)])
+                Operation::Unknown
             }
         };
         let mut fields = vec![("tid", Value::Hex(u64::from(tid))), ("len", Value::from(op.header.len.get()))];
@@ -119,47 +119,33 @@ impl Reader<'_> {
         if op.header.flags != 0 {
             fields.push(("flags", Value::Words(flag_words(op.header.flags))));
         }
-        let named = [("index", Value::from(index))].into_iter().chain(named).collect();
-        let entry = Entry::new("operation", format!("op {index}: {heading}"), fields).named(named);
+        let entry = Entry::new("operation", Heading::Operation(index, is), fields);
         if children.is_empty() { entry } else { entry.with("contents", children) }
     }
 
-    /// What an operation is, in words and as fields; an item that it completes is put into `children`.
-    fn meaning(&self, tid: u32, meaning: &OpMeaning, children: &mut Vec<Entry>) -> (Cow<'static, str>, Fields) {
+    /// What an operation is; an item that it completes is put into `children`.
+    fn meaning(&self, tid: u32, meaning: &OpMeaning, children: &mut Vec<Entry>) -> Operation {
         let open = self.assembler.open(tid);
-        let word = match meaning {
+        Operation::Word(match meaning {
             OpMeaning::Start => "start",
             OpMeaning::Header => {
                 let header = open.and_then(|open| open.header).unwrap_or_default();
-                let heading = format!("transaction header, type {}, {} regions", header.kind, header.num_items);
-                let fields = vec![
-                    ("is", Value::Word("header")),
-                    ("type", Value::from(header.kind)),
-                    ("region_count", Value::from(header.num_items)),
-                ];
-                return (heading.into(), fields);
+                return Operation::Header { kind: header.kind, regions: header.num_items };
             }
             OpMeaning::Region { item, region, completes, .. } => {
-                let Some(item) = open.and_then(|open| open.item(*item)) else { return ("region".into(), Vec::new()) };
+                let item = open.and_then(|open| open.item(*item));
+                let item = item.expect("invariant: the region was just added to it");
                 if *completes {
                     children.push(item_entry(item, self.journal.geometry(), self.request.detail));
                 }
-                let (region, of) = (region + 1, item.regions_announced());
                 let name = item.kind().map_or("?", |kind| kind.name());
-                let fields = vec![
-                    ("is", Value::Word("region")),
-                    ("item", Value::Word(name)),
-                    ("region", Value::from(region)),
-                    ("region_count", Value::from(of)),
-                ];
-                return (format!("{name}, region {region} of {of}").into(), fields);
+                return Operation::Region { item: name, region: region + 1, count: item.regions_announced() };
             }
             OpMeaning::Empty => "nothing",
             OpMeaning::Commit(_) => "commit",
             OpMeaning::Unmount => "unmount",
             OpMeaning::Orphan => "of a transaction that began before",
-        };
-        (word.into(), vec![("is", Value::Word(word))])
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use super::entry::{Entry, Fields, Value};
+use super::heading::Heading;
 
 /// Where lines are broken, in characters.
 const WIDTH: usize = 116;
@@ -19,6 +20,7 @@ fn push(line: &mut Vec<u8>, value: &Value) {
         Value::Number(number) | Value::Block(number, None) => push_number(line, *number),
         Value::Signed(number) => push_number(line, *number),
         Value::Hex(number) => push_hex(line, *number),
+        Value::Mode(mode) => push_formatted(line, format_args!("{mode:#o}")),
         Value::Percent(part) => push_formatted(line, format_args!("{part:.1}%")),
         Value::Lsn(lsn) => {
             push_number(line, lsn.cycle());
@@ -66,15 +68,15 @@ fn push(line: &mut Vec<u8>, value: &Value) {
     }
 }
 
-fn push_str(line: &mut Vec<u8>, text: &str) {
+pub(super) fn push_str(line: &mut Vec<u8>, text: &str) {
     line.extend_from_slice(text.as_bytes());
 }
 
-fn push_number(line: &mut Vec<u8>, number: impl itoa::Integer) {
+pub(super) fn push_number(line: &mut Vec<u8>, number: impl itoa::Integer) {
     push_str(line, itoa::Buffer::new().format(number));
 }
 
-fn push_formatted(line: &mut Vec<u8>, text: fmt::Arguments<'_>) {
+pub(super) fn push_formatted(line: &mut Vec<u8>, text: fmt::Arguments<'_>) {
     // a vector takes everything
     let _ = line.write_fmt(text);
 }
@@ -149,14 +151,14 @@ fn write_at(out: &mut dyn Write, entry: &Entry, indent: usize, line: &mut Vec<u8
 /// Writes heading and fields, in as many lines as they need: a line breaks before a field, or between values of a list.
 fn write_line(
     out: &mut dyn Write,
-    heading: &str,
+    heading: &Heading,
     fields: &Fields,
     indent: usize,
     line: &mut Vec<u8>,
 ) -> io::Result<()> {
     line.clear();
     push_spaces(line, indent);
-    push_str(line, heading);
+    heading.push(line);
     let margin = indent + 2 * STEP;
     // where the last line begins in `line`
     let mut begin = 0;
