@@ -42,5 +42,5 @@ pub use node::{Item, Node, NodeBuf};
 pub use position::Position;
 pub use record_check::{RecordContext, check_record};
 pub use store::{BlockStore, MemoryStore, TreeIdentity};
-pub use tree::{ForkKind, Root, Tree, TreeOwner};
+pub use tree::{ForkContents, Root, Tree, TreeOwner};
 pub use walk::{Step, Visit, Walked, walk};

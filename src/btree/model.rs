@@ -139,7 +139,7 @@ fn compare(kind: BtreeKind, model: &Model, root: &EditRoot, fork: Option<&[u8]>,
         EditRoot::Block { pointer, levels } => {
             Tree::of_group(kind, AgNumber(0), AgBlock(u32::try_from(*pointer).expect("small")), *levels)
         }
-        EditRoot::Inode { .. } => Tree::of_fork(kind, Ino(131), ForkKind::Data, fork.expect("a root in an inode")),
+        EditRoot::Inode { .. } => Tree::of_fork(kind, Ino(131), ForkContents::Data, fork.expect("a root in an inode")),
     };
     let mut found = Vec::new();
     let walked = walk(&cache, &tree, 100_000, &mut |visit| {

@@ -1,6 +1,6 @@
 //! What the records of each tree must say (Linux `xfs_*_check_irec`, `xfs_bmap_validate_extent`).
 
-use super::tree::{ForkKind, Tree, TreeOwner};
+use super::tree::{ForkContents, Tree, TreeOwner};
 use crate::error::{Check, Rule};
 use crate::geometry::{AgBlock, AgIno, AgNumber, BtreeKind, FsBlock, Geometry, Ino, RgNumber, RtBlock};
 use crate::ondisk::extent::MAX_STARTOFF;
@@ -21,7 +21,7 @@ pub struct RecordContext<'a> {
     /// The realtime group, for trees of one, where it is known.
     pub rgno: Option<RgNumber>,
     /// What the fork holds, for extent trees.
-    pub fork: ForkKind,
+    pub fork: ForkContents,
 }
 
 impl<'a> RecordContext<'a> {
@@ -171,9 +171,9 @@ fn check_extent(failed: &mut Failed, extent: &Extent, context: &RecordContext<'_
     let last = extent.startoff.saturating_add(len).saturating_sub(1);
     failed.unless(last <= MAX_STARTOFF, "startoff", Rule::Range);
     let inside = match context.fork {
-        ForkKind::Realtime => geometry.is_usable_rt_extent(RtBlock(extent.startblock), len),
-        ForkKind::Data | ForkKind::Attributes => geometry.is_usable_extent(FsBlock(extent.startblock), len),
+        ForkContents::Realtime => geometry.is_usable_rt_extent(RtBlock(extent.startblock), len),
+        ForkContents::Data | ForkContents::Attributes => geometry.is_usable_extent(FsBlock(extent.startblock), len),
     };
     failed.unless(len == 0 || inside, "startblock", Rule::Range);
-    failed.unless(!extent.unwritten || context.fork != ForkKind::Attributes, "unwritten", Rule::Flags);
+    failed.unless(!extent.unwritten || context.fork != ForkContents::Attributes, "unwritten", Rule::Flags);
 }

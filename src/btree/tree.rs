@@ -17,7 +17,7 @@ pub enum TreeOwner {
 
 /// What the fork holds from which a tree hangs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ForkKind {
+pub enum ForkContents {
     /// Contents on the data device.
     #[default]
     Data,
@@ -51,25 +51,25 @@ pub struct Tree<'a> {
     /// Where it starts.
     pub root: Root<'a>,
     /// For extent trees: what the fork holds.
-    pub fork: ForkKind,
+    pub fork: ForkContents,
 }
 
 impl<'a> Tree<'a> {
     /// A btree of group `agno`, with the root and the levels that AGF or AGI state.
     pub fn of_group(kind: BtreeKind, agno: AgNumber, root: AgBlock, levels: u32) -> Self {
         let root = Root::Block { pointer: u64::from(root.0), levels };
-        Tree { kind, owner: TreeOwner::Group(agno), root, fork: ForkKind::Data }
+        Tree { kind, owner: TreeOwner::Group(agno), root, fork: ForkContents::Data }
     }
 
     /// A btree with its root in a fork of inode `ino`, whose bytes are `bytes`.
-    pub fn of_fork(kind: BtreeKind, ino: Ino, fork: ForkKind, bytes: &'a [u8]) -> Self {
+    pub fn of_fork(kind: BtreeKind, ino: Ino, fork: ForkContents, bytes: &'a [u8]) -> Self {
         Tree { kind, owner: TreeOwner::Inode(ino), root: Root::Inode(bytes), fork }
     }
 
     /// The most levels that the tree can have; for roots in inodes, that root included.
     pub fn max_levels(&self, geometry: &Geometry) -> u32 {
         match (self.kind, self.fork) {
-            (BtreeKind::Bmbt, ForkKind::Attributes) => geometry.btrees.attr_bmbt_max_levels,
+            (BtreeKind::Bmbt, ForkContents::Attributes) => geometry.btrees.attr_bmbt_max_levels,
             _ => geometry.btree(self.kind).max_levels,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use xfskit::btree::{ForkKind, Step, Tree, Visit, walk};
+use xfskit::btree::{ForkContents, Step, Tree, Visit, walk};
 use xfskit::buffer::{BlockCache, BlockKind, Fragment, Owner, Request, Verifier};
 use xfskit::device::{Device, FileDevice, OpenFile};
 use xfskit::error::{Corruption, DeviceRole, Result};
@@ -193,12 +193,12 @@ impl Scan {
             return Ok(());
         }
         let realtime = raw.core.flags.get() & 1 != 0;
-        let fork = if realtime { ForkKind::Realtime } else { ForkKind::Data };
+        let fork = if realtime { ForkContents::Realtime } else { ForkContents::Data };
         let extents = self.extents(ino, raw.core.format, fork, data_fork, raw.data_extents())?;
         if raw.core.format == format::META_BTREE {
             let kind =
                 if raw.core.metatype.get() == metatype::RTRMAP { BtreeKind::Rtrmapbt } else { BtreeKind::Rtrefcountbt };
-            let tree = Tree::of_fork(kind, ino, ForkKind::Data, data_fork);
+            let tree = Tree::of_fork(kind, ino, ForkContents::Data, data_fork);
             self.tree(&tree, vec![format!("inode {ino}")])?;
         }
         match raw.core.mode.get() & 0o170_000 {
@@ -208,13 +208,14 @@ impl Scan {
         }
         if raw.core.forkoff != 0 {
             let aformat = u8::try_from(raw.core.aformat).unwrap_or(u8::MAX);
-            let extents = self.extents(ino, aformat, ForkKind::Attributes, attr_fork, u64::from(raw.attr_extents()))?;
+            let extents =
+                self.extents(ino, aformat, ForkContents::Attributes, attr_fork, u64::from(raw.attr_extents()))?;
             self.attributes(ino, &extents)?;
         }
         Ok(())
     }
 
-    fn extents(&mut self, ino: Ino, form: u8, fork: ForkKind, bytes: &[u8], count: u64) -> Result<Vec<Extent>> {
+    fn extents(&mut self, ino: Ino, form: u8, fork: ForkContents, bytes: &[u8], count: u64) -> Result<Vec<Extent>> {
         let raw = match form {
             format::EXTENTS => bytes
                 .chunks_exact(RawExtent::SIZE)
@@ -224,12 +225,12 @@ impl Scan {
             format::BTREE => {
                 let tree = Tree::of_fork(BtreeKind::Bmbt, ino, fork, bytes);
                 let mut commands = vec![format!("inode {ino}")];
-                if fork == ForkKind::Attributes {
+                if fork == ForkContents::Attributes {
                     // btdump prints the tree of the data fork alone
                     commands.clear();
                 }
                 let records = self.tree(&tree, commands)?;
-                if fork == ForkKind::Attributes {
+                if fork == ForkContents::Attributes {
                     self.found.trees.pop();
                 }
                 records

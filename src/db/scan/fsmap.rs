@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use crate::btree::{ForkKind as TreeFork, SortKey, Tree, overlapping};
+use crate::btree::{ForkContents, SortKey, Tree, overlapping};
 use crate::db::answer::Answer;
 use crate::error::{Error, Result};
 use crate::forms::{ForkForm, ForkKind, RtGroupFile, rtgroup_file};
@@ -113,7 +113,7 @@ pub fn realtime_owners(image: &Image, observer: &dyn Observer, start: u64, end: 
         let Some(ForkForm::MetaBtree(bytes)) = fork.map(|fork| fork.form) else {
             return Err(Error::Usage(format!("the reverse mappings of realtime group {rgno} are no btree")));
         };
-        let tree = Tree::of_fork(BtreeKind::Rtrmapbt, inode.ino, TreeFork::Data, bytes);
+        let tree = Tree::of_fork(BtreeKind::Rtrmapbt, inode.ino, ForkContents::Data, bytes);
         owners.groups.push((rgno, records(image, observer, tree, range.keys(rgno))));
     }
     Ok(owners)

@@ -1,9 +1,9 @@
 //! Owners among all inodes.
 
 use super::{BlockAddress, BlockOwner, FileBlock, groups};
-use crate::btree::{ForkKind, Step, Tree, Visit, walk};
+use crate::btree::{ForkContents, Step, Tree, Visit, walk};
 use crate::error::{Error, Result};
-use crate::forms::{Fork, ForkForm, ForkKind as InodeFork, Inode, for_each_inode_chunk};
+use crate::forms::{Fork, ForkForm, ForkKind, Inode, for_each_inode_chunk};
 use crate::geometry::{BtreeKind, FsBlock};
 use crate::ondisk::dinode::metatype;
 use crate::ondisk::{Extent, OnDisk, RawExtent};
@@ -58,7 +58,7 @@ impl Wanted {
     }
 
     fn in_inode(&self, reader: &Reader<'_>, inode: &Inode, owners: &mut Vec<BlockOwner>) -> Result<()> {
-        for kind in [InodeFork::Data, InodeFork::Attr] {
+        for kind in [ForkKind::Data, ForkKind::Attr] {
             match inode.fork(kind) {
                 Ok(Some(fork)) => self.in_fork(reader, &fork, owners)?,
                 Ok(None) => {}
@@ -70,11 +70,11 @@ impl Wanted {
 
     fn in_fork(&self, reader: &Reader<'_>, fork: &Fork<'_>, owners: &mut Vec<BlockOwner>) -> Result<()> {
         let inode = fork.inode;
-        let realtime = fork.kind == InodeFork::Data && inode.is_realtime();
+        let realtime = fork.kind == ForkKind::Data && inode.is_realtime();
         let held = match (fork.kind, realtime) {
-            (InodeFork::Attr, _) => ForkKind::Attributes,
-            (InodeFork::Data, true) => ForkKind::Realtime,
-            (InodeFork::Data, false) => ForkKind::Data,
+            (ForkKind::Attr, _) => ForkContents::Attributes,
+            (ForkKind::Data, true) => ForkContents::Realtime,
+            (ForkKind::Data, false) => ForkContents::Data,
         };
         match fork.form {
             ForkForm::Extents(list) => {
@@ -133,7 +133,7 @@ impl Wanted {
     }
 
     fn file(&self, fork: &Fork<'_>, is_btree: bool, offset: u64, unwritten: bool) -> BlockOwner {
-        let is_attribute = fork.kind == InodeFork::Attr;
+        let is_attribute = fork.kind == ForkKind::Attr;
         BlockOwner::File(FileBlock { ino: fork.inode.ino, is_attribute, is_btree, offset, unwritten })
     }
 }

@@ -1,10 +1,10 @@
 //! Owners as the reverse mapping btree has them.
 
 use super::{BlockAddress, BlockOwner, FileBlock};
-use crate::btree::{ForkKind, SortKey, Tree, overlapping};
+use crate::btree::{ForkContents, SortKey, Tree, overlapping};
 use crate::buffer::BlockKind;
 use crate::error::{Check, Error, Place, Result, Rule};
-use crate::forms::{ForkForm, ForkKind as InodeFork, RtGroupFile, rtgroup_file};
+use crate::forms::{ForkForm, ForkKind, RtGroupFile, rtgroup_file};
 use crate::geometry::{AgBlock, AgNumber, BtreeKind, Ino, RgNumber};
 use crate::ondisk::rmap_record::owner;
 use crate::ondisk::{OnDisk, RawAgf, RawRmapRecord, Rmap};
@@ -42,9 +42,9 @@ fn of_group(reader: &Reader<'_>, agno: AgNumber, agbno: AgBlock) -> Result<Vec<R
 fn of_realtime_group(reader: &Reader<'_>, rgno: RgNumber, rgbno: u32) -> Result<Vec<Rmap>> {
     let missing = || Error::corrupt(Check::new("rtrmapbt", "inode", Rule::Mismatch), Place::default());
     let inode = rtgroup_file(reader.source(), rgno, RtGroupFile::Rmap)?.ok_or_else(missing)?;
-    let fork = inode.fork(InodeFork::Data)?.ok_or_else(missing)?;
+    let fork = inode.fork(ForkKind::Data)?.ok_or_else(missing)?;
     let ForkForm::MetaBtree(bytes) = fork.form else { return Err(missing()) };
-    in_tree(reader, Tree::of_fork(BtreeKind::Rtrmapbt, inode.ino, ForkKind::Data, bytes), rgbno)
+    in_tree(reader, Tree::of_fork(BtreeKind::Rtrmapbt, inode.ino, ForkContents::Data, bytes), rgbno)
 }
 
 /// The records that cover the block.
