@@ -32,6 +32,11 @@ impl Image {
         Image { folder, path }
     }
 
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// A path beside it.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

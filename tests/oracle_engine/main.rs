@@ -5,6 +5,7 @@
 mod reference;
 
 mod attributes;
+mod crash;
 mod directory;
 mod image;
 mod inodes;

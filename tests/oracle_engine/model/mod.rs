@@ -2,8 +2,8 @@
 //! it, and as this machine's kernel shows it.
 
 mod compare;
-mod kernel;
-mod steps;
+pub mod kernel;
+pub mod steps;
 mod tree;
 
 use xfskit::transaction::StoreOptions;

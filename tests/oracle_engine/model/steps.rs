@@ -23,23 +23,35 @@ pub struct Steps {
     random: Random,
     size: u64,
     reflink: bool,
+    /// Contents are written whole to new files, and never again.
+    whole: bool,
 }
 
 impl Steps {
     pub fn new(seed: u64, size: u64, reflink: bool) -> Self {
         let tree = Tree { root: Ino(0), files: BTreeMap::new() };
-        Steps { tree, random: Random::new(seed), size, reflink }
+        Steps { tree, random: Random::new(seed), size, reflink, whole: false }
+    }
+
+    /// The same without operations of which a part can be seen: each is there, or not.
+    pub fn whole(seed: u64, size: u64) -> Self {
+        Steps { whole: true, ..Steps::new(seed, size, false) }
+    }
+
+    /// Takes over what mkfs has left.
+    pub fn begin(&mut self, volume: &mut Volume) -> Result<()> {
+        let root = volume.root();
+        self.tree.root = root;
+        let mut file = File::new(Kind::Directory(BTreeMap::new(), root), 0o755, 0);
+        file.attributes = attributes(volume, &volume.store().inode(root)?);
+        self.tree.files.insert(root, file);
+        Ok(())
     }
 
     /// Does one operation. A volume that is full is no error; then nothing may have changed, but contents of files.
     pub fn step(&mut self, volume: &mut Volume) -> Result<()> {
         if self.tree.files.is_empty() {
-            let root = volume.root();
-            self.tree.root = root;
-            let mut file = File::new(Kind::Directory(BTreeMap::new(), root), 0o755, 0);
-            // mkfs gives it one
-            file.attributes = attributes(volume, &volume.store().inode(root)?);
-            self.tree.files.insert(root, file);
+            self.begin(volume)?;
         }
         let shrink = self.tree.files.len() > FILES || self.random.once_in(200);
         let result = match if shrink { 4 + self.random.below(3) } else { self.random.below(16) } {
@@ -49,7 +61,7 @@ impl Steps {
             7 => self.rename(volume),
             8 => self.link(volume),
             9 | 10 => self.write(volume),
-            11 => self.cut(volume),
+            11 if !self.whole => self.cut(volume),
             12 | 13 => self.set_attribute(volume),
             14 => self.remove_attribute(volume),
             _ => self.other(volume),
@@ -201,7 +213,10 @@ impl Steps {
 
     fn write(&mut self, volume: &mut Volume) -> Result<()> {
         let Some(ino) = self.regular() else { return Ok(()) };
-        let offset = self.random.below(self.size);
+        if self.whole && !self.contents_mut(ino).is_empty() {
+            return Ok(());
+        }
+        let offset = if self.whole { 0 } else { self.random.below(self.size) };
         let len = self.random.length(self.size / 2);
         let bytes = self.random.bytes(usize::try_from(len).expect("small"));
         let mut wanted = self.contents_mut(ino).clone();
