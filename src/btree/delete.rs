@@ -16,6 +16,9 @@ impl<S: BlockStore> Editor<'_, S> {
     /// # Errors
     /// Those of the store.
     pub fn delete(&mut self, key: SortKey) -> Result<bool> {
+        if let Some(found) = self.delete_in_place(key)? {
+            return Ok(found);
+        }
         let kind = self.kind();
         let mut path = self.path_to(key)?;
         let mut leaf = path.pop().ok_or_else(|| defect("no way to the leaf"))?;
@@ -89,7 +92,7 @@ impl<S: BlockStore> Editor<'_, S> {
     }
 
     /// A root with one child gives way to it, in an inode only if the child's entries fit there.
-    fn shrink(&mut self) -> Result<()> {
+    pub(super) fn shrink(&mut self) -> Result<()> {
         loop {
             let (pointer, root) = self.read_root()?;
             let [Item::Child { pointer: child, .. }] = root.items[..] else { return Ok(()) };

@@ -189,6 +189,9 @@ impl<'s, S: BlockStore> Editor<'s, S> {
     /// # Errors
     /// Those of the store.
     pub fn get(&self, key: SortKey) -> Result<Option<Vec<u8>>> {
+        if let Some(found) = self.find_in_leaf(key)? {
+            return Ok(found);
+        }
         let kind = self.kind();
         let path = self.path_to(key)?;
         let leaf = path.last().ok_or_else(|| defect("no way to the leaf"))?;
@@ -204,7 +207,7 @@ impl<'s, S: BlockStore> Editor<'s, S> {
     /// Those of the store; `Usage` when there is another record of the new key.
     pub fn replace(&mut self, key: SortKey, record: &[u8]) -> Result<bool> {
         if SortKey::of_record(self.kind(), record) == key {
-            return self.replace_in_place(key, record);
+            return self.replace_between(key, record);
         }
         if self.get(SortKey::of_record(self.kind(), record))?.is_some() {
             return Err(Error::Usage("the btree has a record of this key already".to_owned()));
@@ -215,21 +218,14 @@ impl<'s, S: BlockStore> Editor<'s, S> {
         self.insert(record).map(|()| true)
     }
 
-    fn replace_in_place(&mut self, key: SortKey, record: &[u8]) -> Result<bool> {
-        let kind = self.kind();
-        let mut path = self.path_to(key)?;
-        let mut leaf = path.pop().ok_or_else(|| defect("no way to the leaf"))?;
-        let Some(slot) = leaf.node.items.iter_mut().find(|item| item.sort(kind) == key) else { return Ok(false) };
-        *slot = Item::Record(record.to_vec());
-        self.store_and_refresh(path, leaf)?;
-        Ok(true)
-    }
-
     /// Replaces the record of `key` by one that belongs between the same two records. `false` when there is none of this key.
     ///
     /// # Errors
     /// Those of the store; `Internal` when the record belongs elsewhere, as far as its block tells.
     pub fn replace_between(&mut self, key: SortKey, record: &[u8]) -> Result<bool> {
+        if let Some(found) = self.replace_in_leaf(key, record)? {
+            return Ok(found);
+        }
         let kind = self.kind();
         let mut path = self.path_to(key)?;
         let mut leaf = path.pop().ok_or_else(|| defect("no way to the leaf"))?;

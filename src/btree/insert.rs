@@ -17,6 +17,9 @@ impl<S: BlockStore> Editor<'_, S> {
         }
         let kind = self.kind();
         let key = SortKey::of_record(kind, record);
+        if self.insert_in_place(key, record)? {
+            return Ok(());
+        }
         let mut path = self.path_to(key)?;
         let mut leaf = path.pop().ok_or_else(|| defect("no way to the leaf"))?;
         let at = leaf.node.items.partition_point(|item| item.sort(kind) < key);

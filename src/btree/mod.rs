@@ -12,6 +12,7 @@
 //! | `position` | a place among the records of a sound tree, from which one can go both ways |
 //! | `store` | where a tree that is changed keeps its blocks |
 //! | `bulk_load` | a tree from sorted records |
+//! | `in_place` | changes of one leaf, which most are |
 //! | `insert`, `delete` | changes of a tree, with splits, merges and a root that moves |
 
 mod bulk_load;
@@ -20,6 +21,7 @@ mod cursor;
 mod damage;
 mod delete;
 mod edit;
+mod in_place;
 mod insert;
 mod key;
 mod layout;

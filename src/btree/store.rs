@@ -34,6 +34,11 @@ pub trait BlockStore {
 
     /// Disk address of a block, in units of 512 bytes: version 5 stores it in the block.
     fn daddr(&self, pointer: u64) -> u64;
+
+    /// Whether blocks must have their CRC when they are given to it; else it is filled in later.
+    fn wants_crc(&self) -> bool {
+        true
+    }
 }
 
 /// What every block of a tree states about it.

@@ -59,7 +59,7 @@ impl Store {
     /// Blocks that a transaction may still reserve.
     pub fn available_blocks(&self) -> u64 {
         let held: u64 = self.groups.iter().map(|group| group.holdings.hidden()).sum();
-        self.counters.fdblocks.saturating_sub(set_aside(self.geometry())).saturating_sub(held)
+        self.counters.fdblocks.saturating_sub(set_aside(self.geometry())).saturating_sub(held).saturating_sub(self.pool)
     }
 
     pub(super) fn check_free(&self, blocks: u64) -> Result<()> {

@@ -64,6 +64,8 @@ pub struct Store {
     pub(super) counters: Counters,
     pub(super) reservations: Reservations,
     pub(super) groups: Vec<Group>,
+    /// Free blocks that no operation reserves (Linux `m_free[XC_FREE_BLOCKS].res_total`).
+    pub(super) pool: u64,
     pub(super) newer: Newer,
     pub(super) cil: Cil,
     pub(super) log: LogWriter,
@@ -109,6 +111,7 @@ impl Store {
             counters: Counters::of(&superblock),
             reservations: Reservations::new(&ReservationInputs::of(&geometry)),
             groups: vec![Group::default(); usize::try_from(geometry.agcount).unwrap_or(0)],
+            pool: 0,
             newer: Newer::default(),
             cil: Cil::new(options.cil.unwrap_or_else(|| CilOptions::of(&geometry))),
             log,
@@ -153,6 +156,11 @@ impl Store {
     /// The same, to be changed.
     pub fn groups_mut(&mut self) -> &mut [Group] {
         &mut self.groups
+    }
+
+    /// Keeps so many free blocks from all operations.
+    pub fn set_pool(&mut self, blocks: u64) {
+        self.pool = blocks;
     }
 
     /// The checkpoint that is being collected, with its counters.

@@ -50,6 +50,8 @@ struct Model {
     cow: BTreeMap<u64, u32>,
     /// How long extents are at most.
     longest: u64,
+    /// Log that a step may take; `None` is what Linux reserves for a truncation.
+    log: Option<u32>,
 }
 
 impl Model {
@@ -58,12 +60,13 @@ impl Model {
         space::hold_reserves(&mut store).expect("sound headers");
         let first = store.superblock().rootino.get();
         let files = (first + 10..first + 16).map(|ino| (ino, BTreeMap::new())).collect();
-        Model { store, random: Random(seed), files, shared: BTreeSet::new(), cow: BTreeMap::new(), longest }
+        Model { store, random: Random(seed), files, shared: BTreeSet::new(), cow: BTreeMap::new(), longest, log: None }
     }
 
     /// Runs a transaction and what it defers.
     fn transact(&mut self, blocks: u64, change: impl FnOnce(&mut Transaction<'_>) -> Result<()>) -> Result<()> {
-        let reservation = self.store.reservations().itruncate;
+        let mut reservation = self.store.reservations().itruncate;
+        reservation.logres = self.log.unwrap_or(reservation.logres);
         let mut tx = self.store.begin(reservation, blocks)?;
         change(&mut tx)?;
         finish(tx)
@@ -264,6 +267,32 @@ impl Model {
                 Ok(true) => {}
                 Ok(false) | Err(Error::NoSpace(_)) => self.store.push().expect("written"),
                 Err(error) => panic!("step {step}: {error}"),
+            }
+        }
+    }
+
+    /// Allocates until nothing is left.
+    fn fill(&mut self) {
+        loop {
+            let ino = self.any_file();
+            let most = u32::try_from(self.store.available_blocks().min(self.longest)).expect("small");
+            let origin = FsBlock(0);
+            let request =
+                AllocationRequest::new(Target::StartingAt(origin), 1, most.max(1), RmapOwner::SKIP, Purpose::UserData);
+            let startoff = self.files[&ino].last_key_value().map_or(0, |(last, _)| last + 1);
+            let owner = self.owner(ino);
+            let mut got = None;
+            let result = self.transact(u64::from(most.max(1)), |tx| {
+                let Some((start, len)) = space::allocate(tx, &request)? else { return Ok(()) };
+                let extent = Extent { startoff, startblock: start.0, blockcount: len, unwritten: false };
+                space::rmap_map(tx, &owner, &extent);
+                got = Some(extent);
+                Ok(())
+            });
+            match (result, got) {
+                (Ok(()), Some(extent)) => self.note(ino, &extent),
+                (Ok(()), None) | (Err(Error::NoSpace(_)), _) => return,
+                (Err(error), _) => panic!("{error}"),
             }
         }
     }
@@ -472,4 +501,67 @@ fn random_changes_are_those_of_the_model() {
         model.store.close().expect("written");
         image.assert_repaired(reference);
     }
+}
+
+/// Volumes without room: what was freed can be had again, and what the groups hold stays theirs.
+#[test]
+fn full_volumes_stay_sound() {
+    let Some(reference) = reference() else { return };
+    for (kind, seed) in KINDS.iter().zip(77..) {
+        let image = Image::new(kind.megabytes, kind.arguments);
+        let mut model = Model::new(&image, seed, 8 * kind.longest);
+        model.fill();
+        let left = model.store.available_blocks();
+        assert!(left < 64, "{left} blocks are left of a full volume");
+        model.longest = kind.longest;
+        for _ in 0..2 {
+            model.run_steps(300);
+            model.check();
+        }
+        model.free_all();
+        model.check();
+        model.store.close().expect("written");
+        image.assert_repaired(reference);
+    }
+}
+
+/// A volume that Linux fills from file to file and one filled here have as much room.
+#[test]
+fn a_volume_is_as_full_as_for_linux() {
+    let Some(_) = reference() else { return };
+    for arguments in [&["-d", "agcount=3"][..], &["-b", "size=1k"], &["-m", "rmapbt=0"], &["-m", "reflink=0,rmapbt=1"]]
+    {
+        let image = Image::new(300, arguments);
+        let mut store = image.store();
+        space::hold_reserves(&mut store).expect("sound headers");
+        let available = store.available_blocks();
+        let blocksize = store.geometry().blocksize;
+        drop(store);
+        let seen = image.mounted(|folder| {
+            let output = std::process::Command::new("stat").args(["-f", "-c", "%a %S"]).arg(folder).output();
+            String::from_utf8_lossy(&output.expect("stat runs").stdout).trim().to_owned()
+        });
+        if let Some(seen) = seen {
+            assert_eq!(seen, format!("{available} {blocksize}"), "{arguments:?}");
+        }
+    }
+}
+
+/// Changes of counts that are too many for one transaction go on in others.
+#[test]
+fn counts_change_in_several_transactions() {
+    let Some(reference) = reference() else { return };
+    let image = Image::new(64, &["-d", "agcount=1", "-b", "size=1k"]);
+    let mut model = Model::new(&image, 4711, 100);
+    // as if there were log for two changed records
+    let levels = model.store.geometry().btree(BtreeKind::Refcountbt).max_levels;
+    model.log = Some(levels * 1024 + 65);
+    for _ in 0..2 {
+        model.run_steps(400);
+        model.check();
+    }
+    model.free_all();
+    model.check();
+    model.store.close().expect("written");
+    image.assert_repaired(reference);
 }

@@ -194,6 +194,10 @@ impl BlockStore for GroupBlocks<'_, '_> {
     fn daddr(&self, pointer: u64) -> u64 {
         self.request(pointer).map_or(0, |request| request.daddr().0)
     }
+
+    fn wants_crc(&self) -> bool {
+        false
+    }
 }
 
 /// Where the entries of a leaf end; all bytes of a node.

@@ -8,6 +8,11 @@ use crate::geometry::{AgNumber, BtreeKind, Geometry};
 use crate::ondisk::INODES_PER_CHUNK;
 use crate::transaction::{CounterChange, Hold, Holdings, Store, Transaction};
 
+/// The share of all blocks that Linux keeps in its pool.
+const POOL_SHARE: u64 = 20;
+/// The most blocks in it.
+const POOL_MOST: u64 = 8192;
+
 /// The blocks of a group in which its btrees can ever describe something.
 fn describable(geometry: &Geometry, agno: AgNumber) -> u64 {
     let log = if geometry.ag_contains_log(agno) { geometry.log.blocks } else { 0 };
@@ -20,8 +25,8 @@ fn hold(asked: u64, used: u64) -> Hold {
     Hold { asked: narrow(asked), left: narrow(asked - used) }
 }
 
-/// Computes what each group keeps back, and notes it: to be called once when a filesystem has been opened
-/// (`xfs_fs_reserve_ag_blocks`).
+/// Computes what each group keeps back, and what Linux keeps for the worst case, and notes it: to be called once when a
+/// filesystem has been opened (`xfs_fs_reserve_ag_blocks`, `xfs_default_resblks`).
 ///
 /// # Errors
 /// `Corrupt` when a header is damaged; `Io`.
@@ -31,6 +36,7 @@ pub fn hold_reserves(store: &mut Store) -> Result<()> {
     for (group, holdings) in store.groups_mut().iter_mut().zip(holdings) {
         group.holdings = holdings;
     }
+    store.set_pool((store.geometry().dblocks / POOL_SHARE).min(POOL_MOST));
     Ok(())
 }
 
