@@ -551,7 +551,7 @@ fn a_volume_is_as_full_as_for_linux() {
 #[test]
 fn counts_change_in_several_transactions() {
     let Some(reference) = reference() else { return };
-    let image = Image::new(64, &["-d", "agcount=1", "-b", "size=1k"]);
+    let image = Image::new(64, &["-d", "agcount=2", "-b", "size=1k"]);
     let mut model = Model::new(&image, 4711, 100);
     // as if there were log for two changed records
     let levels = model.store.geometry().btree(BtreeKind::Refcountbt).max_levels;
