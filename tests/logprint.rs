@@ -4,11 +4,16 @@
 mod journals;
 
 use std::collections::BTreeMap;
+use std::mem::offset_of;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use journals::{JOURNALS, Journal, unpacked};
 use serde_json::Value;
+use xfskit::buffer::{SearchEffort, find_superblock};
+use xfskit::device::{Device, FileDevice, OpenFile};
+use xfskit::geometry::{Ino, Lsn};
+use xfskit::ondisk::{RawAgf, RawDinode};
 
 fn run(arguments: &[&str], file: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xfskit-logprint"));
@@ -224,4 +229,39 @@ fn logs_of_mkfs_and_external_ones() {
     let without = run(&["-t"], &data);
     assert_eq!(without.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&without.stderr).contains("the external log device is not given"));
+}
+
+/// A replay leaves alone what has an LSN on disk that is as new as all that is logged of it.
+#[test]
+fn what_is_newer_on_disk_is_not_touched() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let journal = JOURNALS.iter().find(|journal| journal.name == "k73-default.1.img").expect("it is in the list");
+    let file = unpacked(journal, folder.path());
+    let touched = || {
+        let summary = json(&["--summary"], &file);
+        let replay = entries(&summary, "replay")[0].clone();
+        let rows = replay["of_these"].as_array().expect("a list");
+        let left = rows.iter().find(|row| row["kind"] == "in_place").expect("the disk is known");
+        let count = |value: &Value| value.as_u64().expect("a count");
+        ["buffers", "inodes"].map(|what| (count(&replay[what]), count(&left[what])))
+    };
+    let before = touched();
+    assert_eq!(before.map(|(_, left)| left), [0, 0]);
+    let checkpoints = json(&["-t", "-i"], &file);
+    let logged = items(&checkpoints);
+    let inode = logged.iter().find(|item| item["type"] == "INODE").expect("an inode");
+    let device = FileDevice::open(&file, OpenFile::WRITE).expect("writable");
+    let geometry = find_superblock(&device, SearchEffort::Guesses).expect("a filesystem").geometry;
+    let sector = u64::from(geometry.sectsize);
+    let inode = geometry.ino_offset(Ino(inode["ino"].as_u64().expect("a number"))).expect("it is on the disk");
+    // the checksums are wrong then: a replay looks at the LSN before
+    for at in [sector + offset_of!(RawAgf, lsn) as u64, inode + offset_of!(RawDinode, lsn) as u64] {
+        device.write_at(at, &Lsn::new(1000, 7).0.to_be_bytes()).expect("writable");
+    }
+    assert_eq!(touched(), before.map(|(touched, _)| (touched - 1, 1)));
+    // older than the first of all changes
+    for at in [sector + offset_of!(RawAgf, lsn) as u64, inode + offset_of!(RawDinode, lsn) as u64] {
+        device.write_at(at, &Lsn::new(1, 1).0.to_be_bytes()).expect("writable");
+    }
+    assert_eq!(touched(), before);
 }

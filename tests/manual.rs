@@ -118,6 +118,17 @@ fn the_help_has_every_option() {
 }
 
 #[test]
+fn the_completions_know_suboptions() {
+    let mkfs = TOOLS.iter().find(|tool| tool.name == "xfskit-mkfs").expect("it is there");
+    for shell in SHELLS {
+        let text = String::from_utf8(mkfs.completions(*shell)).expect("completions are UTF-8");
+        for suboption in ["agcount=", "rmapbt", "logdev="] {
+            assert!(text.contains(suboption), "{shell}: {suboption}");
+        }
+    }
+}
+
+#[test]
 fn the_completions_have_every_option() {
     for tool in TOOLS {
         for shell in SHELLS {

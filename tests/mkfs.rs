@@ -143,6 +143,11 @@ fn success_is_quiet_where_that_is_wished() {
     let bench = Bench::new();
     let output = bench.run(&["-q", "--unsupported", "-m", "crc=0", "--size", "64m", "a.img"]);
     assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty());
+    // what is asked for is not what -q means
+    let output = bench.run(&["-q", "-f", "--json", "--unsupported", "-m", "crc=0", "a.img"]);
+    assert!(output.status.success() && output.stderr.is_empty());
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(value["dry_run"], false);
     let output = bench.run(&["-f", "--allow-small", "-m", "crc=0", "a.img"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("V4 filesystems are deprecated"));
 }

@@ -6,8 +6,10 @@
 #[allow(dead_code, reason = "shared with the other oracle tests")]
 #[path = "oracle/reference.rs"]
 mod reference;
+#[path = "oracle_metadump/stored.rs"]
+mod stored;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -181,12 +183,18 @@ fn same(first: &Path, second: &Path) -> bool {
     compared.is_ok_and(|status| status.success())
 }
 
-/// The first of `words` that is in `haystack`: words are as long as the windows that are looked up.
-fn find<'w>(haystack: &[u8], words: &'w [String]) -> Option<&'w String> {
-    let length = words.first()?.len();
-    let known: std::collections::HashSet<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
-    let window = haystack.windows(length).find(|window| window[0].is_ascii_hexdigit() && known.contains(window))?;
-    words.iter().find(|word| word.as_bytes() == window)
+/// Where `words`, all of one length, are in `haystack`.
+fn places<'h>(haystack: &'h [u8], words: &[String]) -> impl Iterator<Item = usize> + use<'h> {
+    let length = words.first().map_or(1, String::len);
+    let known: HashSet<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+    let windows = haystack.windows(length).enumerate();
+    let found = windows.filter(move |(_, window)| window[0].is_ascii_hexdigit() && known.contains(*window));
+    found.map(|(at, _)| at)
+}
+
+/// The first of `words` that is in `haystack`.
+fn find<'h>(haystack: &'h [u8], words: &[String]) -> Option<&'h [u8]> {
+    places(haystack, words).next().map(|at| &haystack[at..at + words[0].len()])
 }
 
 #[test]
@@ -255,6 +263,33 @@ fn the_blocks_are_those_of_xfs_metadump_and_each_restores_the_other() {
             theirs(reference, "mdrestore", &["ours", "c"], path);
             for restored in ["a", "b", "c"] {
                 assert!(same(&path.join("expected"), &path.join(restored)), "{kind:?}, version {version}: {restored}");
+            }
+        }
+    }
+}
+
+/// What is left of names in blocks with -a is where nothing is in use: without -a, there are zeroes in its place.
+#[test]
+fn stale_bytes_alone_give_names_away() {
+    let Some(reference) = reference() else { return };
+    if !can_mount() {
+        return;
+    }
+    for kind in KINDS {
+        let folder = folder();
+        let path = folder.path();
+        let planted = image(reference, path, kind);
+        for version in ["1", "2"] {
+            for (options, to) in [(&["-a"][..], "with"), (&[], "without")] {
+                ours("metadump", &[options, &["--seed", "7", "-v", version, "image", "dump"]].concat(), path);
+                ours("mdrestore", &["dump", to], path);
+            }
+            let [with, without] = ["with", "without"].map(|name| fs::read(path.join(name)).expect("readable"));
+            let found: Vec<usize> = places(&with, &planted).collect();
+            assert!(!found.is_empty(), "{kind:?}: nothing is stale");
+            for at in found {
+                let name = String::from_utf8_lossy(&with[at..at + 16]);
+                assert_eq!(without[at..at + 16], [0; 16], "{kind:?}, version {version}: {name} at byte {at}");
             }
         }
     }

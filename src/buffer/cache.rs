@@ -281,3 +281,106 @@ impl Kept {
         stale.iter().for_each(|key| self.drop_key(key));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::*;
+    use crate::device::MemoryDevice;
+    use crate::geometry::Daddr;
+    use crate::geometry::samples::superblock;
+    use crate::ondisk::RawSuperblock;
+    use zerocopy::IntoBytes;
+
+    /// A device with nothing but a superblock, and a cache of `capacity` bytes over it.
+    fn cache(capacity: usize) -> BlockCache {
+        let sb = superblock("default");
+        let device = MemoryDevice::new(64 << 20);
+        device.write_at(0, sb.as_bytes()).expect("on the device");
+        let verifier = Verifier::new(Geometry::assume(&sb));
+        BlockCache::new(verifier, Arc::new(device), capacity)
+    }
+
+    /// A request for a block of the length of a symbolic link's.
+    fn link(cache: &BlockCache, block: u64) -> Request {
+        Request::new(cache.geometry(), BlockKind::Symlink, Daddr(block * 8))
+    }
+
+    fn kept(cache: &BlockCache) -> (usize, usize) {
+        let kept = cache.kept();
+        let sum = kept.blocks.values().map(|(block, _)| block.bytes().len()).sum::<usize>();
+        assert_eq!((sum, kept.uses.len()), (kept.bytes, kept.blocks.len()));
+        (kept.blocks.len(), kept.bytes)
+    }
+
+    #[test]
+    fn no_more_is_kept_than_the_capacity_and_the_oldest_goes_first() {
+        let cache = cache(5 * 4096 + 100);
+        for block in 100..200 {
+            cache.read(link(&cache, block)).expect("readable");
+            // this one is used again and again
+            cache.read(link(&cache, 100)).expect("readable");
+            assert!(kept(&cache).1 <= 5 * 4096 + 100);
+        }
+        assert_eq!(kept(&cache).0, 5);
+        let mut kept = cache.kept();
+        let mut has = |block| kept.find(&Key::of(&link(&cache, block))).is_some();
+        assert!(has(100) && [196, 197, 198, 199].into_iter().all(&mut has) && !has(195));
+    }
+
+    #[test]
+    fn a_cache_without_room_reads_all_the_same() {
+        let cache = cache(0);
+        let block = cache.read(link(&cache, 100)).expect("readable");
+        assert_eq!(block.bytes().len(), 4096);
+        assert_eq!(kept(&cache), (0, 0));
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_what_overlaps_it_is_forgotten() {
+        let cache = cache(BlockCache::DEFAULT_CAPACITY);
+        let header = Request::new(cache.geometry(), BlockKind::Superblock, Daddr(0));
+        for request in [header.clone(), link(&cache, 0), link(&cache, 1)] {
+            cache.read(request).expect("readable");
+        }
+        assert_eq!(kept(&cache).0, 3);
+        let mut sb = superblock("default");
+        sb.fname = *b"another name";
+        let mut bytes = sb.as_bytes().to_vec();
+        bytes.resize(usize::try_from(header.len()).expect("small"), 0);
+        cache.write(header.clone(), bytes, Some(Lsn(7))).expect("a sound superblock");
+        // the block of the same place that was read as another kind is gone, the one behind it stays
+        assert_eq!(kept(&cache).0, 2);
+        let old = cache.read(link(&cache, 0)).expect("readable");
+        assert_eq!(old.bytes()[offset_of!(RawSuperblock, fname)..][..12], *b"another name");
+        let block = cache.read_sound(header).expect("stamped");
+        let (sb, _) = RawSuperblock::prefix(block.bytes()).expect("long enough");
+        assert_eq!((sb.fname, sb.lsn.get()), (*b"another name", 7));
+    }
+
+    #[test]
+    fn a_block_that_is_not_sound_is_not_written() {
+        let cache = cache(BlockCache::DEFAULT_CAPACITY);
+        let header = Request::new(cache.geometry(), BlockKind::Superblock, Daddr(0));
+        let before = cache.read(header.clone()).expect("readable");
+        let mut bytes = before.bytes().to_vec();
+        bytes[0] ^= 1;
+        assert!(matches!(cache.write(header.clone(), bytes, None), Err(Error::Corrupt(_))));
+        assert_eq!(cache.read(header.clone()).expect("readable").bytes(), before.bytes());
+        let mut stored = vec![0; before.bytes().len()];
+        cache.read_raw(0, &mut stored).expect("readable");
+        assert_eq!(stored, before.bytes());
+    }
+
+    #[test]
+    fn blocks_of_no_or_of_too_many_bytes_are_refused() {
+        let cache = cache(BlockCache::DEFAULT_CAPACITY);
+        for len in [0, u32::MAX, 256 * 1024 + 512] {
+            let request = Request::of_len(BlockKind::AttrRemote, Daddr(8), len);
+            assert!(matches!(cache.read(request), Err(Error::Usage(_))), "{len}");
+        }
+        let outside = Request::new(cache.geometry(), BlockKind::Symlink, Daddr(1 << 40));
+        assert!(matches!(cache.read(outside), Err(Error::Io { .. })));
+    }
+}

@@ -14,6 +14,7 @@ mod agfl;
 mod agi;
 mod attributes;
 mod block;
+mod block_lsn;
 mod btree_block;
 mod cache;
 mod checks;
@@ -33,6 +34,7 @@ mod superblock_search;
 mod verifier;
 
 pub use block::{Block, SoundBlock, Verified};
+pub use block_lsn::block_lsn;
 pub use cache::BlockCache;
 pub use kind::{BlockKind, Fragment, Owner, Request};
 pub use superblock_read::{SuperblockRead, read_superblock};

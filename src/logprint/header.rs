@@ -1,6 +1,7 @@
 //! A journal, and what is said of it before anything else.
 
 use super::entry::{Entry, Value};
+use crate::device::Device;
 use crate::error::DeviceRole;
 use crate::geometry::Geometry;
 use crate::journal::{LogArea, LogScan, LogState, Order, scan};
@@ -10,6 +11,7 @@ pub struct Journal<'a> {
     area: LogArea<'a>,
     geometry: Option<&'a Geometry>,
     device: DeviceRole,
+    data: Option<&'a dyn Device>,
     scan: Result<LogScan, String>,
 }
 
@@ -18,7 +20,18 @@ impl<'a> Journal<'a> {
     /// none. Head and tail are looked for; where they cannot be found, the journal can be shown all the same.
     pub fn new(area: LogArea<'a>, geometry: Option<&'a Geometry>, device: DeviceRole) -> Self {
         let scan = scan(&area).map_err(|error| error.to_string());
-        Journal { area, geometry, device, scan }
+        Journal { area, geometry, device, data: None, scan }
+    }
+
+    /// The same with the data device of its filesystem, which tells what of the journal is in place already.
+    #[must_use]
+    pub fn with_data(self, data: &'a dyn Device) -> Self {
+        Journal { data: Some(data), ..self }
+    }
+
+    /// The data device of its filesystem, if that is known.
+    pub fn data(&self) -> Option<&'a dyn Device> {
+        self.data
     }
 
     /// Its blocks.

@@ -22,6 +22,7 @@ mod request;
 mod summary;
 mod summary_view;
 mod text;
+mod touched;
 mod tour;
 
 pub use entry::{Entry, Fields, Value};

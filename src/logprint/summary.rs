@@ -1,13 +1,13 @@
 //! Sums over a journal.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use super::item_fields::buffer_word;
+use super::touched::{BufferKey, Touched};
 use crate::geometry::Lsn;
 use crate::journal::{BufferItem, Checkpoint, Intent, IntentEvent, Intents, ItemBody, JournalRecord, LogItem};
 use crate::ondisk::LittleEndian;
 use crate::ondisk::OnDisk;
-use crate::ondisk::log_buffer::BufType;
 use crate::ondisk::log_intent::RawIntentHead;
 use crate::ondisk::log_item::LogItemType;
 
@@ -52,24 +52,6 @@ pub(super) struct Repeats {
     pub(super) all: Tally,
     /// Items behind the first of each object.
     pub(super) again: Tally,
-}
-
-/// Where a buffer is: disk address and length in units of 512 bytes.
-pub(super) type BufferKey = (u64, u32);
-
-/// What a replay would write.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Touched {
-    /// Buffers of which parts are replayed, and what they hold.
-    pub(super) buffers: HashMap<BufferKey, Option<BufType>>,
-    /// Inodes, by the buffer that they are in.
-    pub(super) inodes: HashMap<BufferKey, HashSet<u64>>,
-    /// Dquots, by kind and id.
-    pub(super) dquots: HashSet<(u8, u32)>,
-    /// Buffers of which the changes are void because they are freed.
-    pub(super) cancelled: HashSet<BufferKey>,
-    /// Inodes that are made.
-    pub(super) new_inodes: u64,
 }
 
 /// Sums over a journal.
@@ -135,7 +117,7 @@ impl Summary {
                 }
                 IntentEvent::Answered(intent) => answered = Some((intent, item)),
                 IntentEvent::Logged => self.logged_again(before, item),
-                IntentEvent::Unmatched | IntentEvent::Other => self.object(item, &mut cancelled),
+                IntentEvent::Unmatched | IntentEvent::Other => self.object(item, checkpoint.lsn, &mut cancelled),
             }
         }
         for key in cancelled {
@@ -153,35 +135,32 @@ impl Summary {
     }
 
     /// An item of something that is changed, not of an intent.
-    fn object(&mut self, item: LogItem<'_>, cancelled: &mut Vec<BufferKey>) {
+    fn object(&mut self, item: LogItem<'_>, lsn: Lsn, cancelled: &mut Vec<BufferKey>) {
         match item.decode() {
-            Ok(ItemBody::Buffer(buffer)) => self.buffer(item, &buffer, cancelled),
+            Ok(ItemBody::Buffer(buffer)) => self.buffer(item, &buffer, lsn, cancelled),
             Ok(ItemBody::Inode(inode)) => {
                 self.inodes.add(item, self.seen_inodes.insert(inode.format.ino));
-                let key = (inode.format.blkno, inode.format.len);
-                self.touched.inodes.entry(key).or_default().insert(inode.format.ino);
+                self.touched.inode(&inode, lsn);
             }
             Ok(ItemBody::Dquot(dquot)) => {
                 let key = (dquot.dquot.dqtype, dquot.format.id);
                 self.dquots.add(item, self.seen_dquots.insert(key));
-                self.touched.dquots.insert(key);
+                self.touched.dquot(&dquot, lsn);
             }
             Ok(ItemBody::Icreate(chunk)) => self.touched.new_inodes += u64::from(chunk.count.get()),
             _ => {}
         }
     }
 
-    fn buffer(&mut self, item: LogItem<'_>, buffer: &BufferItem<'_>, cancelled: &mut Vec<BufferKey>) {
-        let kind = buffer.format.kind;
-        let word = if buffer.is_cancel() { "cancelled" } else { buffer_word(kind) };
+    fn buffer(&mut self, item: LogItem<'_>, buffer: &BufferItem<'_>, lsn: Lsn, cancelled: &mut Vec<BufferKey>) {
+        let word = if buffer.is_cancel() { "cancelled" } else { buffer_word(buffer.format.kind) };
         self.by_buffer.entry(word).or_default().add(item);
         let key = (buffer.format.blkno, u32::from(buffer.format.len));
         self.buffers.add(item, self.seen_buffers.insert(key));
         if buffer.is_cancel() {
             cancelled.push(key);
         } else {
-            self.touched.cancelled.remove(&key);
-            self.touched.buffers.insert(key, kind);
+            self.touched.buffer(buffer, lsn);
         }
     }
 
@@ -197,15 +176,6 @@ impl Repeats {
         if !first {
             self.again.add(item);
         }
-    }
-}
-
-impl Touched {
-    /// The buffer is freed: what was logged of it, or of inodes in it, is not replayed.
-    fn cancel(&mut self, key: BufferKey) {
-        self.buffers.remove(&key);
-        self.inodes.remove(&key);
-        self.cancelled.insert(key);
     }
 }
 

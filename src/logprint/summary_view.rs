@@ -136,13 +136,22 @@ fn relogging(sums: &Summary) -> Entry {
     Entry::new("relogging", "relogging:", fields).with("objects", rows)
 }
 
-/// What a replay would touch. It looks at the journal alone: what is in place already, a replay would leave as it is.
+/// What a replay would touch: without what is in place already, where the disk is there to be asked.
 fn replay(journal: &Journal<'_>, sums: &mut Summary) -> Entry {
     let pending = sums.pending();
+    let left_alone = journal.geometry().zip(journal.data()).map(|(geometry, data)| {
+        let left = sums.touched.take_what_is_in_place(geometry, data);
+        let fields = vec![
+            ("buffers", Value::from(left.buffers)),
+            ("inodes", Value::from(left.inodes)),
+            ("dquots", Value::from(left.dquots)),
+        ];
+        Entry::new("in_place", "left alone, since the disk has it already:", fields)
+    });
     let touched = &sums.touched;
     let mut by_kind: BTreeMap<&'static str, (u64, u64)> = BTreeMap::new();
-    for ((_, len), kind) in &touched.buffers {
-        let sum = by_kind.entry(buffer_word(*kind)).or_default();
+    for ((_, len), buffer) in &touched.buffers {
+        let sum = by_kind.entry(buffer_word(buffer.kind)).or_default();
         *sum = (sum.0 + 1, sum.1 + u64::from(*len) * u64::from(BASIC_BLOCK));
     }
     let kinds = by_kind.iter().map(|(word, (count, bytes))| {
@@ -156,9 +165,10 @@ fn replay(journal: &Journal<'_>, sums: &mut Summary) -> Entry {
         let fields = vec![("count", Value::from(*count))];
         Entry::new("pending", format!("pending {name}:"), fields).named(vec![("type", Value::Word(name))])
     }));
+    rows.extend(left_alone);
     let mut fields = vec![
         ("buffers", Value::from(touched.buffers.len())),
-        ("inodes", Value::from(touched.inodes.values().map(|inodes| inodes.len()).sum::<usize>())),
+        ("inodes", Value::from(touched.inode_count())),
         ("inode_buffers", Value::from(touched.inodes.len())),
         ("new_inodes", Value::from(touched.new_inodes)),
         ("dquots", Value::from(touched.dquots.len())),

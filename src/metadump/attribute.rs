@@ -141,7 +141,8 @@ impl AttrFork<'_> {
     fn daddr(&self, block: u64) -> Option<Daddr> {
         let behind = self.pieces.partition_point(|piece| piece.start <= block);
         let piece = self.pieces.get(behind.checked_sub(1)?)?;
-        let step = block - piece.start;
+        // leaves of a damaged btree need not be in order
+        let step = block.checked_sub(piece.start)?;
         let sectors = u64::from(self.dumper.geometry.blocksize / BASIC_BLOCK);
         (step < u64::from(piece.blocks)).then(|| Daddr(piece.daddr.0 + step * sectors))
     }

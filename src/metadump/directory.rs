@@ -8,8 +8,8 @@ use super::object::{Fork, Piece, is_metadata};
 use super::order::Sink;
 use super::stale;
 use crate::error::{Check, Place, Result, Rule};
-use crate::geometry::Daddr;
 use crate::geometry::limits::BASIC_BLOCK;
+use crate::geometry::{Daddr, Geometry};
 use crate::ondisk::da_block::RawDaBlkinfo;
 use crate::ondisk::dir_data::{
     DataKind, DirData, DirDataItem, RawDir3BlkHdr, RawDirBlockTail, RawDirDataEntry, RawDirDataUnused, entry_len,
@@ -68,34 +68,58 @@ pub(super) fn clear_short(dumper: &Dumper<'_>, fork: &Fork<'_>, place: &Place, d
 /// A block of a directory, in the fragments that it consists of.
 type Fragments = Vec<(Daddr, usize)>;
 
-/// The directory blocks of a fork: first filesystem block of the file, and where they lie. What is no whole block is
-/// left out.
-fn directory_blocks(dumper: &Dumper<'_>, pieces: &[Piece]) -> Vec<(u64, Fragments)> {
-    let geometry = dumper.geometry;
-    let (per_block, block) = (u64::from(geometry.directory.fsbcount), geometry.blocksize as usize);
-    let sectors = u64::from(geometry.blocksize / BASIC_BLOCK);
-    let mut blocks: Vec<(u64, Fragments)> = Vec::new();
-    let mut have = per_block;
-    for piece in pieces {
-        let (mut at, mut daddr, mut left) = (piece.start, piece.daddr.0, u64::from(piece.blocks));
-        while left > 0 {
-            let within = at % per_block;
-            let count = (per_block - within).min(left);
-            let bytes = usize::try_from(count).unwrap_or(0) * block;
-            match blocks.last_mut() {
-                Some(last) if within == have && last.0 + within == at => {
-                    last.1.push((Daddr(daddr), bytes));
-                    have += count;
-                }
-                _ => {
-                    blocks.push((at, vec![(Daddr(daddr), bytes)]));
-                    have = if within == 0 { count } else { per_block };
-                }
-            }
-            (at, daddr, left) = (at + count, daddr + count * sectors, left - count);
-        }
+/// The directory blocks of a fork, one by one: first filesystem block of the file, and where they lie. What is no whole
+/// block has fewer bytes.
+struct DirectoryBlocks<'a> {
+    geometry: &'a Geometry,
+    pieces: std::slice::Iter<'a, Piece>,
+    rest: Option<Piece>,
+}
+
+impl<'a> DirectoryBlocks<'a> {
+    fn new(geometry: &'a Geometry, pieces: &'a [Piece]) -> Self {
+        DirectoryBlocks { geometry, pieces: pieces.iter(), rest: None }
     }
-    blocks
+
+    /// What comes next, up to the end of a directory block or of a piece, if it is for `wanted` to take.
+    fn chunk(&mut self, wanted: impl FnOnce(u64) -> bool) -> Option<(u64, (Daddr, usize))> {
+        let piece = self.rest.take().or_else(|| self.pieces.next().copied())?;
+        if !wanted(piece.start) {
+            self.rest = Some(piece);
+            return None;
+        }
+        let geometry = self.geometry;
+        let to_end = geometry.directory.fsbcount - u32::try_from(piece.start % self.per_block()).unwrap_or(0);
+        let count = to_end.min(piece.blocks);
+        let sectors = u64::from(count) * u64::from(geometry.blocksize / BASIC_BLOCK);
+        self.rest = (count < piece.blocks).then(|| Piece {
+            start: piece.start + u64::from(count),
+            daddr: Daddr(piece.daddr.0 + sectors),
+            blocks: piece.blocks - count,
+        });
+        Some((piece.start, (piece.daddr, count as usize * geometry.blocksize as usize)))
+    }
+
+    fn per_block(&self) -> u64 {
+        u64::from(self.geometry.directory.fsbcount)
+    }
+}
+
+impl Iterator for DirectoryBlocks<'_> {
+    type Item = (u64, Fragments);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (start, first) = self.chunk(|_| true)?;
+        let whole = self.geometry.directory.blksize as usize;
+        let (mut have, mut fragments) = (first.1, vec![first]);
+        while start % self.per_block() == 0 && have < whole {
+            let behind = start + (have / self.geometry.blocksize as usize) as u64;
+            let Some((_, fragment)) = self.chunk(|at| at == behind) else { break };
+            have += fragment.1;
+            fragments.push(fragment);
+        }
+        Some((start, fragments))
+    }
 }
 
 /// Copies a directory, block by block; its index comes last, since the names decide what it says.
@@ -112,7 +136,7 @@ pub(super) fn copy(
     let mut names = Names { dumper, fork, place, obscure, changed: HashMap::new() };
     // blocks that extents lie over twice count once, so that memory is bounded by what there is
     let (mut held, mut seen): (Vec<IndexBlock>, _) = (Vec::new(), HashSet::new());
-    for (at, fragments) in directory_blocks(dumper, pieces) {
+    for (at, fragments) in DirectoryBlocks::new(geometry, pieces) {
         let Some(mut block) = index::read(dumper, at, fragments)? else { continue };
         let whole = block.bytes.len() == geometry.directory.blksize as usize;
         if !whole {

@@ -102,7 +102,7 @@ fn copy_space_trees(dumper: &Dumper<'_>, sink: &mut Sink<'_>, agno: AgNumber, ag
     for (kind, root, levels, present) in trees {
         if present {
             let mut walk = TreeWalk::new(dumper, kind, Some(agno), place_of(agno));
-            walk.copy(sink, u64::from(root.get()), levels.get(), &mut |_| Ok(()))?;
+            walk.copy(sink, u64::from(root.get()), levels.get(), &mut |_, _| Ok(()))?;
         }
     }
     Ok(())
@@ -116,7 +116,7 @@ fn copy_inode_trees(dumper: &Dumper<'_>, sink: &mut Sink<'_>, agno: AgNumber, ag
     let sparse = dumper.geometry.features.has_sparseinodes();
     let mut chunks = Vec::new();
     let mut walk = TreeWalk::new(dumper, BtreeKind::Inobt, Some(agno), place_of(agno));
-    walk.copy(sink, u64::from(agi.root.get()), agi.level.get(), &mut |record| {
+    walk.copy(sink, u64::from(agi.root.get()), agi.level.get(), &mut |_, record| {
         let chunk = if sparse {
             RawSparseInobtRecord::prefix(record).map(|(raw, _)| raw.decode())
         } else {
@@ -127,7 +127,7 @@ fn copy_inode_trees(dumper: &Dumper<'_>, sink: &mut Sink<'_>, agno: AgNumber, ag
     })?;
     if dumper.geometry.features.has_finobt() {
         let mut walk = TreeWalk::new(dumper, BtreeKind::Finobt, Some(agno), place_of(agno));
-        walk.copy(sink, u64::from(agi.free_root.get()), agi.free_level.get(), &mut |_| Ok(()))?;
+        walk.copy(sink, u64::from(agi.free_root.get()), agi.free_level.get(), &mut |_, _| Ok(()))?;
     }
     Ok(chunks)
 }

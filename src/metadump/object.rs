@@ -187,17 +187,15 @@ fn copy_extent_tree(
     let Some((level, pointers)) = root_of(dumper, BtreeKind::Bmbt, most, found.place, bytes) else { return Ok(()) };
     let place = found.place.clone();
     let mut walk = TreeWalk::new(dumper, BtreeKind::Bmbt, None, place);
-    let mut end = 0;
     for pointer in pointers {
-        walk.copy(sink, pointer, level, &mut |record| {
-            let Some((raw, _)) = RawExtent::prefix(record) else { return Ok(()) };
-            let extent = raw.decode();
-            // after a break in the order, each leaf is a list of its own
-            if found.stopped && extent.startoff >= end {
+        walk.copy(sink, pointer, level, &mut |index, record| {
+            // each leaf is a list of its own
+            if index == 0 {
                 found.restart();
             }
-            end = extent.startoff.saturating_add(u64::from(extent.blockcount));
-            found.add(extent);
+            if let Some((raw, _)) = RawExtent::prefix(record) {
+                found.add(raw.decode());
+            }
             Ok(())
         })?;
     }
@@ -247,7 +245,7 @@ fn copy_meta_tree(
     let Some((level, pointers)) = root_of(dumper, kind, most, place, bytes) else { return Ok(()) };
     let mut walk = TreeWalk::new(dumper, kind, None, place.clone());
     for pointer in pointers {
-        walk.copy(sink, pointer, level, &mut |_| Ok(()))?;
+        walk.copy(sink, pointer, level, &mut |_, _| Ok(()))?;
     }
     Ok(())
 }

@@ -38,7 +38,11 @@ pub(super) fn copy(
     let most = (SYMLINK_MAXLEN as usize).div_ceil(block) * 2 + 1;
     let mut left = usize::try_from(fork.raw.core.size.get()).unwrap_or(usize::MAX).min(SYMLINK_MAXLEN as usize);
     let mut buffers: Vec<(Daddr, Vec<u8>)> = Vec::new();
-    for piece in pieces {
+    if pieces.len() > most {
+        let check = Check::new("dinode", "nextents", Rule::Range);
+        dumper.warn_check(check, place, format!("{} extents of a symbolic link", pieces.len()));
+    }
+    for piece in pieces.iter().take(most) {
         let blocks = (piece.blocks as usize).min(most);
         if blocks < piece.blocks as usize {
             let check = Check::new("bmbt_rec", "blockcount", Rule::Range);

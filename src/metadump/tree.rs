@@ -21,8 +21,8 @@ pub(super) struct TreeWalk<'a> {
     visited: HashSet<u64>,
 }
 
-/// Is given each record of the leaves.
-pub(super) type VisitRecord<'v> = dyn FnMut(&[u8]) -> Result<()> + 'v;
+/// Is given each record of the leaves, and which one of its leaf it is.
+pub(super) type VisitRecord<'v> = dyn FnMut(usize, &[u8]) -> Result<()> + 'v;
 
 impl<'a> TreeWalk<'a> {
     pub(super) fn new(dumper: &'a Dumper<'a>, kind: BtreeKind, agno: Option<AgNumber>, place: Place) -> Self {
@@ -87,7 +87,7 @@ impl<'a> TreeWalk<'a> {
         let Some(count) = self.count(&block, level, daddr) else { return Ok(()) };
         if level == 0 {
             for index in 0..count {
-                visit(block.get(self.layout.record(index)).unwrap_or(&[]))?;
+                visit(index, block.get(self.layout.record(index)).unwrap_or(&[]))?;
             }
             return Ok(());
         }

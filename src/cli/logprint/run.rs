@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let device = image.log().with_context(name)?;
     let area = LogArea::new(device, image.geometry()).with_context(name)?;
-    show(arguments, &Journal::new(area, Some(image.geometry()), device.role()))
+    show(arguments, &Journal::new(area, Some(image.geometry()), device.role()).with_data(image.data()))
 }
 
 fn show(arguments: &Arguments, journal: &Journal<'_>) -> anyhow::Result<ExitCode> {

@@ -1,9 +1,12 @@
 //! The command line of xfskit-mkfs; help, man page and completions are made from it.
 
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, Args, Command};
 
 use crate::cli::source::SourceArgs;
-use crate::mkfs::suboptions::Group;
+use crate::mkfs::suboptions::{Group, Suboption};
 
 /// The command line.
 pub fn command() -> Command {
@@ -57,8 +60,30 @@ fn suboptions(group: Group) -> Arg {
         .value_name("NAME=VALUE,...")
         .action(ArgAction::Append)
         .allow_hyphen_values(true)
+        .value_parser(List(group))
+        .hide_possible_values(true)
         .help(summary)
         .long_help(long)
+}
+
+/// Takes any text, and tells completions which suboption it may begin with.
+#[derive(Clone)]
+struct List(Group);
+
+impl TypedValueParser for List {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let value = |suboption: &Suboption| {
+            let sign = if suboption.if_empty.is_some() { "" } else { "=" };
+            PossibleValue::new(format!("{}{sign}", suboption.name)).help(suboption.help)
+        };
+        Some(Box::new(self.0.suboptions().map(value)))
+    }
 }
 
 fn flags() -> Vec<Arg> {
@@ -77,7 +102,7 @@ fn flags() -> Vec<Arg> {
         flag("force", "Overwrite a known filesystem, partition table or volume").short('f').short_alias('C'),
         flag("keep", "Do not discard the contents of block devices first").short('K'),
         flag("no-action", "Print the geometry, and make no filesystem").short('N'),
-        flag("quiet", "Print nothing but errors").short('q'),
+        flag("quiet", "Print nothing but errors, and what --json asks for").short('q'),
         flag("version", "Print the version").short('V').long("version"),
         flag("unsupported", "Allow filesystems below 300 MiB, logs below 64 MiB, and a single allocation group")
             .long("unsupported")

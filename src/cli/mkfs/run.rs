@@ -62,7 +62,7 @@ pub(super) fn run(mut request: Request) -> anyhow::Result<()> {
     // a device that is in use is refused before anything is said
     let was_there = Path::new(&devices.data.name).exists();
     let opened = if request.dry_run { None } else { Some(Opened::new(&request, &devices)?) };
-    if !request.quiet || request.dry_run {
+    if !request.quiet || request.dry_run || request.json {
         say(&description(&request, &devices, &layout))?;
     }
     if let Some(opened) = opened {
