@@ -90,7 +90,7 @@ impl Heading {
     }
 
     /// The fields that JSON has for it.
-    pub(super) fn fields(&self) -> Cow<'_, Fields> {
+    pub(super) fn fields(&self) -> Cow<'_, [(&'static str, Value)]> {
         Cow::Owned(match self {
             Heading::Text(_, fields) => return Cow::Borrowed(fields),
             Heading::Structure(name) => vec![("structure", Value::Word(name))],

@@ -16,7 +16,6 @@ use crate::ondisk::{BigEndian, OnDisk, RawDiskDquot};
 
 /// What an item says. One that cannot be decoded has a field `problem`.
 pub(super) fn item_entry(item: LogItem<'_>, geometry: Option<&Geometry>, detail: Detail) -> Entry {
-    let kind = item.kind().map(|kind| kind.name());
     let regions = item.all_regions().map(<[u8]>::len).collect();
     let heading = Heading::Item { kind: item.kind().map(|kind| kind.name()), number: item.number(), regions };
     let (fields, contents) = match item.decode() {

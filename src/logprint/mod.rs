@@ -28,6 +28,6 @@ mod tour;
 pub use entry::{Entry, Fields, Value};
 pub use header::Journal;
 pub use heading::{Heading, Operation};
-pub use output::Output;
+pub use output::{Children, Output};
 pub use print::{Outcome, copy, print};
 pub use request::{Detail, Request, View};
