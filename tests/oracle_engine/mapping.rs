@@ -207,3 +207,48 @@ fn mappings_are_those_of_a_plain_map() {
         image.assert_repaired(reference);
     }
 }
+
+/// The extents of a file.
+fn extents_of(store: &Store, ino: Ino) -> Vec<Extent> {
+    let inode = store.inode(ino).expect("sound");
+    mapping::extents_in(store, &inode, ForkKind::Data, FileBlock(0), BLOCKS).expect("sound")
+}
+
+#[test]
+fn hints_widen_what_is_allocated_and_stripes_align_it() {
+    let Some(reference) = reference() else { return };
+    let image = Image::new(512, &["-d", "su=64k,sw=4", "-n", "parent=0"]);
+    let mut store = image.store();
+    let files = crate::inodes::make_files(&mut store, 2);
+    step(&mut store, |tx| {
+        xfskit::volume::inodes::change(tx, files[0], 0, |raw, _| {
+            raw.core.extsize.set(16);
+            raw.core.flags.set(raw.core.flags.get() | xfskit::ondisk::dinode::flags::EXTSIZE);
+            raw.core.size.set(48 << 12);
+            Ok(())
+        })
+    })
+    .expect("room");
+    let growth = Growth::Contents { unwritten: false };
+    let found = step(&mut store, |tx| mapping::grow(tx, files[0], ForkKind::Data, FileBlock(21), 3, growth));
+    assert_eq!(
+        found.expect("room").iter().map(|extent| (extent.startoff, extent.blockcount)).collect::<Vec<_>>(),
+        [(21, 3)]
+    );
+    let extents = extents_of(&store, files[0]);
+    let shape: Vec<_> = extents.iter().map(|extent| (extent.startoff, extent.blockcount, extent.unwritten)).collect();
+    assert_eq!(shape, [(16, 5, true), (21, 3, false), (24, 8, true)]);
+    step(&mut store, |tx| mapping::grow(tx, files[1], ForkKind::Data, FileBlock(0), 40, growth)).expect("room");
+    let extents = extents_of(&store, files[1]);
+    let (_, start) = store.geometry().fsb_parts(xfskit::geometry::FsBlock(extents[0].startblock)).expect("inside");
+    assert_eq!((extents.len(), start.0 % 16), (1, 0));
+    step(&mut store, |tx| {
+        xfskit::volume::inodes::change(tx, files[1], 0, |raw, _| {
+            raw.core.size.set(40 << 12);
+            Ok(())
+        })
+    })
+    .expect("room");
+    store.close().expect("written");
+    image.assert_repaired(reference);
+}

@@ -2,7 +2,7 @@
 
 use super::fork::OpenFork;
 use super::placement::{Hole, HolePurpose, place};
-use super::window::end_of;
+use super::window::{cut, end_of};
 use crate::error::{Error, Result};
 use crate::forms::ForkKind;
 use crate::geometry::{FileBlock, Ino};
@@ -47,12 +47,13 @@ pub fn grow(
     let purpose = if growth == Growth::Metadata { HolePurpose::Metadata } else { HolePurpose::Contents };
     while let Some(hole) = first_hole(&open, at.0, end, purpose) {
         let unwritten = growth == Growth::Contents { unwritten: true } && tx.store().geometry().features.has_extflg();
-        let found = place(tx, &open, &hole)?.ok_or_else(|| no_space(ino, &hole))?;
-        let new = Extent { unwritten, ..found };
-        if !open.window.insert(new) {
-            return Err(Error::Internal("blocks were allocated for what is mapped already".to_owned()));
+        let new = place(tx, &open, &hole)?.ok_or_else(|| no_space(ino, &hole))?;
+        for part in parts_of(&Extent { unwritten, ..new }, at.0, end) {
+            if !open.window.insert(part) {
+                return Err(Error::Internal("blocks were allocated for what is mapped already".to_owned()));
+            }
+            space::rmap_map(tx, &open.owner, &part);
         }
-        space::rmap_map(tx, &open.owner, &new);
         blocks += i64::from(new.blockcount);
         if purpose == HolePurpose::Contents {
             break;
@@ -64,6 +65,14 @@ pub fn grow(
 
 fn no_space(ino: Ino, hole: &Hole) -> Error {
     Error::NoSpace(format!("{} blocks for inode {ino}", hole.len))
+}
+
+/// An extent as it is mapped: what a hint has added to the range holds nothing of the file yet, and is unwritten.
+fn parts_of(extent: &Extent, start: u64, end: u64) -> Vec<Extent> {
+    let outside = |part: Extent| Extent { unwritten: true, ..part };
+    let before = cut(extent, 0, start).map(outside);
+    let behind = cut(extent, end, u64::MAX).map(outside);
+    [before, cut(extent, start, end), behind].into_iter().flatten().collect()
 }
 
 /// The first part of the range that nothing maps, not longer than an extent can be.

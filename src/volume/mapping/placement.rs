@@ -39,7 +39,8 @@ pub(super) struct Hole {
 pub(super) fn place(tx: &mut Transaction<'_>, open: &OpenFork, hole: &Hole) -> Result<Option<Extent>> {
     let geometry = tx.store().geometry();
     let hinted = hole.purpose == HolePurpose::Contents && open.owner.fork == ForkKind::Data;
-    let hint = if hinted { extent_size_hint(open.inode.raw()) } else { 0 };
+    // what a hint adds is unwritten
+    let hint = if hinted && geometry.features.has_extflg() { extent_size_hint(open.inode.raw()) } else { 0 };
     let (at, len) = if hint > 1 { align(open, hole, u64::from(hint)) } else { (hole.at, hole.len) };
     let max = len.min(most_of_group(geometry));
     let at_eof = open.to_end && open.window.at_or_after(at).is_none();
