@@ -55,7 +55,7 @@ fn data_size(geometry: &Geometry, data: &Fork<'_>) -> usize {
             let usual = bytes(geometry.inodes.attr_fork_offset);
             if !has_attributes && size_of_val(list) > usual { 0 } else { size_of_val(list) }
         }
-        ForkForm::Btree(root) => root_in_inode_len(usize::from(root.count)),
+        ForkForm::Btree(root) => root_in_inode_len(root.count),
         ForkForm::Device(_) | ForkForm::MetaBtree(_) => 0,
     }
 }
