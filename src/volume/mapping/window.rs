@@ -145,7 +145,8 @@ impl Window {
                     if left != right {
                         difference.replaced.push(**right);
                     }
-                    (before.next(), after.next());
+                    before.next();
+                    after.next();
                 }
                 (Some(left), right) if right.is_none_or(|right| left.startoff < right.startoff) => {
                     difference.removed.push(left.startoff);
