@@ -65,8 +65,37 @@ pub(super) struct Image<'a> {
     pub root: Inode,
     /// When the filesystem was made.
     pub time: Timestamp,
-    /// See [`BuildOptions`].
-    pub seed: Option<u32>,
+    /// Where generations come from.
+    pub generations: Generations,
+}
+
+/// The generations of inodes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Generations {
+    /// One for all.
+    Fixed(u32),
+    /// Random ones, from a state that was random to begin with.
+    Random(u64),
+}
+
+impl Generations {
+    fn new(seed: Option<u32>) -> Self {
+        seed.map_or_else(|| Generations::Random(u64::from_ne_bytes(random_bytes())), Generations::Fixed)
+    }
+
+    /// The next one.
+    #[allow(clippy::cast_possible_truncation)] // the upper half is what is taken
+    pub fn next(&mut self) -> u32 {
+        match self {
+            Generations::Fixed(number) => *number,
+            Generations::Random(state) => {
+                // a sequence of Weyl, mixed: what is to be avoided is that an inode gets the same number again
+                *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mixed = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                (mixed >> 32) as u32
+            }
+        }
+    }
 }
 
 /// Fills a filesystem that is all there but for its primary superblock.
@@ -103,7 +132,7 @@ impl<'a> Builder<'a> {
             inodes: InodeCount { count: superblock.icount.get(), most: geometry.inodes.max_count },
             stored: StoredPieces::default(),
             output: Output::new((!options.trial).then_some(&**data)),
-            seed: options.seed,
+            generations: Generations::new(options.seed),
             superblock,
             geometry,
             cache,
@@ -189,10 +218,5 @@ impl Image<'_> {
             }
         }
         Ok(())
-    }
-
-    /// The next "random" number.
-    pub(super) fn random(&self) -> u32 {
-        self.seed.unwrap_or_else(|| u32::from_ne_bytes(random_bytes()))
     }
 }

@@ -73,7 +73,7 @@ impl Image<'_> {
     ) -> Result<()> {
         let root = self.root.raw().core.generation.get();
         let generations: Vec<u32> =
-            (0..numbering.placed.len()).map(|at| if at == 0 { root } else { self.random() }).collect();
+            (0..numbering.placed.len()).map(|at| if at == 0 { root } else { self.generations.next() }).collect();
         let mut order: Vec<(Ino, usize)> = numbering.placed.iter().map(|placed| placed.ino).zip(0..).collect();
         order.sort_unstable();
         let mut rest = &order[..];
@@ -91,7 +91,11 @@ impl Image<'_> {
                     continue;
                 }
                 // whether all fits does not depend on the bytes of the inodes
-                let mut bytes = if self.output.is_void() { None } else { Some(self.chunk_bytes(first, old, fresh)?) };
+                let mut bytes = if self.output.is_void() {
+                    None
+                } else {
+                    Some(self.chunk_bytes(first, old, chunk.free & fresh)?)
+                };
                 let size = usize::try_from(self.geometry.inodes.size).map_err(|_| outside())?;
                 for &(ino, at) in own {
                     let inode = self.build_file(content, numbering, &generations, at)?;
@@ -107,8 +111,8 @@ impl Image<'_> {
         if rest.is_empty() { Ok(()) } else { Err(outside()) }
     }
 
-    /// The bytes of a chunk: the inodes `old` as they were, those of `fresh` free.
-    fn chunk_bytes(&self, first: Ino, old: u64, fresh: u64) -> Result<Vec<u8>> {
+    /// The bytes of a chunk: the inodes `old` as they were, those of `free` new and free, the others zero.
+    fn chunk_bytes(&mut self, first: Ino, old: u64, free: u64) -> Result<Vec<u8>> {
         let size = usize::try_from(self.geometry.inodes.size).map_err(|_| outside())?;
         let mut bytes = vec![0; size * 64];
         let start = self.geometry.ino_offset(first).ok_or_else(outside)?;
@@ -116,8 +120,8 @@ impl Image<'_> {
             let bit = 1_u64 << index;
             if old & bit != 0 {
                 self.cache.read_raw(start + (index * size) as u64, part)?;
-            } else if fresh & bit != 0 {
-                encode_free(&self.geometry, Ino(first.0 + index as u64), self.random(), part);
+            } else if free & bit != 0 {
+                encode_free(&self.geometry, Ino(first.0 + index as u64), self.generations.next(), part);
             }
         }
         Ok(bytes)

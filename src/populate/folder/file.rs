@@ -48,7 +48,10 @@ impl<'a> Opened<'a> {
     /// `Source`, when it cannot be read, or was changed meanwhile. Those of the sink.
     pub fn store(&self, sink: &mut dyn DataSink) -> Result<Data> {
         let size = u64::try_from(self.stat.st_size).unwrap_or(0);
-        let segments = self.segments(size).map_err(|error| self.error(error))?;
+        // what fits into a block of the image and is stored at all needs no search for holes
+        let one_block = (1..=u64::from(sink.block_size())).contains(&size) && self.stat.st_blocks > 0;
+        let segments =
+            if one_block { vec![(0, size)] } else { self.segments(size).map_err(|error| self.error(error))? };
         let mut bytes = Segments { file: self, rest: &segments, done: 0 };
         let data = Data::store(size, &segments, &mut bytes, sink)?;
         let now = fstat(self.file).map_err(|error| self.error(error))?;
