@@ -224,7 +224,7 @@ fn make(
         let is_folder = |id: NodeId, content: &Content| matches!(content.node(id).kind, Kind::Directory(_));
         let there = content.lookup(folder, name);
         match there {
-            Some(id) if is_folder(id, content) && !(is_last && !matches!(kind, Kind::Directory(_))) => folder = id,
+            Some(id) if is_folder(id, content) && (!is_last || matches!(kind, Kind::Directory(_))) => folder = id,
             Some(_) if !is_last => return Ok(Err("what is above it is no folder")),
             Some(id) if is_folder(id, content) => return Ok(Err("a folder is there")),
             _ => {
