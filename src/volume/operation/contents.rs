@@ -55,7 +55,7 @@ impl Volume {
         } else {
             self.zero_behind_end(ino)?;
         }
-        let mut tx = self.store.begin(self.store.reservations().itruncate, 0)?;
+        let mut tx = self.begin(self.store.reservations().itruncate, 0)?;
         change_core(
             &mut tx,
             ino,

@@ -86,7 +86,7 @@ impl Volume {
         if mapping::last_block(&self.store, &inode, ForkKind::Data)? == FileBlock(0) && inode.size() == 0 {
             return Ok(());
         }
-        let mut tx = self.store.begin(self.store.reservations().itruncate, 0)?;
+        let mut tx = self.begin(self.store.reservations().itruncate, 0)?;
         if inode.file_type() == Some(FileType::Directory) {
             invalidate_directory(&mut tx, ino)?;
         }

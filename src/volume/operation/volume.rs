@@ -6,13 +6,19 @@ use crate::geometry::reservation::Reservation;
 use crate::geometry::{BlockReservations, Ino};
 use crate::image::ImageDevices;
 use crate::ondisk::dir_data::MAXNAMELEN;
+use crate::ondisk::feature_bits::qflags;
 use crate::transaction::{Store, StoreOptions, Transaction};
 use crate::volume::{finish, space};
+
+/// The bits that say that the counts of quotas are right.
+const CHECKED: u16 = qflags::UQUOTA_CHKD | qflags::GQUOTA_CHKD | qflags::PQUOTA_CHKD | qflags::OQUOTA_CHKD;
 
 /// A filesystem opened for operations on its files.
 pub struct Volume {
     pub(super) store: Store,
     pub(super) blocks: BlockReservations,
+    /// Quotas are on, and the superblock still says that their counts are right.
+    quotas_checked: bool,
 }
 
 impl Volume {
@@ -24,7 +30,8 @@ impl Volume {
         let mut store = Store::open(devices, options)?;
         space::hold_reserves(&mut store)?;
         let blocks = BlockReservations::new(store.geometry());
-        Ok(Volume { store, blocks })
+        let quotas_checked = store.superblock().qflags.get() & CHECKED != 0;
+        Ok(Volume { store, blocks, quotas_checked })
     }
 
     /// The filesystem underneath: a [`crate::forms::BlockSource`] that sees all changes.
@@ -76,10 +83,22 @@ impl Volume {
         blocks: u64,
         operation: &mut impl FnMut(&mut Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
-        let mut transaction = self.store.begin(reservation, blocks)?;
+        let mut transaction = self.begin(reservation, blocks)?;
         let value = operation(&mut transaction)?;
         finish::finish(transaction)?;
         Ok(value)
+    }
+
+    /// Begins a transaction. The first one says that the counts of quotas are not right any more: the next mount with quotas
+    /// counts anew what each user has (`xfs_qm_quotacheck`).
+    pub(super) fn begin(&mut self, reservation: Reservation, blocks: u64) -> Result<Transaction<'_>> {
+        if std::mem::take(&mut self.quotas_checked) {
+            let mut transaction = self.store.begin(self.store.reservations().sb, 0)?;
+            let flags = transaction.store().superblock().qflags.get() & !CHECKED;
+            transaction.log_superblock(|superblock| superblock.qflags.set(flags))?;
+            transaction.commit()?;
+        }
+        self.store.begin(reservation, blocks)
     }
 
     /// What `name` in a directory leads to.
