@@ -187,7 +187,7 @@ fn change_of(name: &str, arguments: &ArgMatches) -> anyhow::Result<Change> {
             Change::Truncate { size: *arguments.get_one("size").context("no size")?, paths: paths(arguments)? }
         }
         "punch" => Change::Punch {
-            offset: *arguments.get_one("offset").context("no offset")?,
+            offset: *arguments.get_one("start").context("no start")?,
             len: *arguments.get_one("length").context("no length")?,
             path: paths(arguments)?.pop().context("no path")?,
         },

@@ -148,7 +148,7 @@ fn truncate(command: Command) -> Command {
 
 fn punch(command: Command) -> Command {
     command
-        .arg(size("offset", "OFFSET").help("Where the hole begins, in bytes; suffixes k, m, g, t, p, e"))
+        .arg(size("start", "START").help("Where the hole begins, in bytes; suffixes k, m, g, t, p, e"))
         .arg(size("length", "LENGTH").help("Its length in bytes"))
         .arg(some("PATH", 1).num_args(1))
 }
