@@ -13,24 +13,8 @@ use xfskit::volume::finish::finish;
 use xfskit::volume::space::{self, AllocationRequest, GroupTree, MappingOwner, Purpose, RmapOwner, Target};
 
 use crate::image::Image;
+use crate::random::Random;
 use crate::reference::reference;
-
-/// Numbers that depend on a seed alone.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end.max(1)
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> Option<T> {
-        let len = u64::try_from(from.len()).expect("small");
-        (len > 0).then(|| from[usize::try_from(self.below(len)).expect("small")])
-    }
-}
 
 /// One block of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,7 +44,15 @@ impl Model {
         space::hold_reserves(&mut store).expect("sound headers");
         let first = store.superblock().rootino.get();
         let files = (first + 10..first + 16).map(|ino| (ino, BTreeMap::new())).collect();
-        Model { store, random: Random(seed), files, shared: BTreeSet::new(), cow: BTreeMap::new(), longest, log: None }
+        Model {
+            store,
+            random: Random::new(seed),
+            files,
+            shared: BTreeSet::new(),
+            cow: BTreeMap::new(),
+            longest,
+            log: None,
+        }
     }
 
     /// Runs a transaction and what it defers.
@@ -78,7 +70,7 @@ impl Model {
 
     fn any_file(&mut self) -> u64 {
         let files: Vec<u64> = self.files.keys().copied().collect();
-        self.random.pick(&files).expect("there are files")
+        files[self.random.index(files.len())]
     }
 
     /// A range of a file without blocks.
@@ -96,7 +88,10 @@ impl Model {
     /// A run of blocks of a file that one extent maps.
     fn run(&mut self, ino: u64) -> Option<Extent> {
         let starts: Vec<u64> = self.files[&ino].keys().copied().collect();
-        let start = self.random.pick(&starts)?;
+        if starts.is_empty() {
+            return None;
+        }
+        let start = starts[self.random.index(starts.len())];
         let len = 1 + self.random.below(2 * self.longest);
         let file = &self.files[&ino];
         let first = file[&start];
@@ -251,7 +246,8 @@ impl Model {
             10 if reflink => self.hold_for_copy()?,
             11 if reflink => {
                 let starts: Vec<u64> = self.cow.keys().copied().collect();
-                if let Some(start) = self.random.pick(&starts) {
+                if !starts.is_empty() {
+                    let start = starts[self.random.index(starts.len())];
                     self.drop_copy(start)?;
                 }
             }
