@@ -17,7 +17,7 @@ use xfskit::image::Image;
 use xfskit::info::{Subject, geometry_text, inspect};
 use xfskit::journal::LogArea;
 use xfskit::logprint::{Detail, Journal, Output, Request, View, copy, print};
-use xfskit::metadump::{DumpOptions, DumpReader, Format, Targets, dump};
+use xfskit::metadump::{DumpOptions, DumpReader, Format, Target, Targets, dump};
 
 use super::Random;
 use super::bases::Base;
@@ -243,8 +243,8 @@ fn restore(dump: Spoilt) -> xfskit::error::Result<()> {
     let data = Hole { len: sizes.data, role: DeviceRole::Data };
     let log = Hole { len: sizes.log, role: DeviceRole::Log };
     let realtime = Hole { len: sizes.realtime, role: DeviceRole::Realtime };
-    fn given(device: &Hole) -> Option<(&dyn Device, bool)> {
-        (device.len > 0).then_some((device as &dyn Device, true))
+    fn given(device: &Hole) -> Option<Target<'_>> {
+        (device.len > 0).then_some(Target { device, is_new: true })
     }
     let targets = Targets { data: given(&data), log: given(&log), realtime: given(&realtime) };
     reader.restore(&targets, &Listener::default())
