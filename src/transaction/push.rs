@@ -107,8 +107,11 @@ impl Store {
         self.cil.sequence() > 1
     }
 
-    /// Leaves nothing that only the log holds.
-    fn quiesce(&mut self) -> Result<()> {
+    /// Puts everything in its place: leaves nothing that only the log holds.
+    ///
+    /// # Errors
+    /// As [`Store::push`].
+    pub fn quiesce(&mut self) -> Result<()> {
         self.push()?;
         self.write_back(None)
     }

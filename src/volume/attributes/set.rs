@@ -194,5 +194,6 @@ pub fn enable_logging(store: &mut Store) -> Result<()> {
     let mut tx = store.begin(store.reservations().sb, 0)?;
     tx.log_superblock(|superblock| superblock.features_log_incompat.set(bits | log_incompat::XATTRS))?;
     tx.commit()?;
-    store.sync()
+    // a kernel that does not know such journals reads the bit before it reads the journal
+    store.quiesce()
 }
