@@ -78,7 +78,7 @@ check:
 
 oracle:
 	tests/oracle/setup
-	CI=1 $(CARGO) test --locked --release --test oracle --test oracle_info --test oracle_readers --test oracle_files --test oracle_logprint --test oracle_metadump --test oracle_db --test oracle_logwriter -- --nocapture
+	CI=1 $(CARGO) test --locked --release --test oracle --test oracle_info --test oracle_readers --test oracle_files --test oracle_logprint --test oracle_metadump --test oracle_db --test oracle_logwriter --test oracle_whiteouts -- --nocapture
 
 bench: build
 	benches/mkfs $(BUILT)/xfskit-mkfs

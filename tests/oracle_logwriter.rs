@@ -391,6 +391,7 @@ fn this_machines_kernel_replays_them() {
     let folder = folder();
     let point = folder.path().join("point");
     std::fs::create_dir(&point).expect("the folder can be written");
+    let Some(()) = mounted(&Made::new(&CASES[0], folder.path()).data, &point, |_| Ok(())) else { return };
     for case in CASES.iter().filter(|case| case.layout.order == Order::Little && !case.name.starts_with("v4")) {
         let made = Made::new(case, folder.path());
         write_journal(case, &made);
@@ -411,8 +412,6 @@ fn this_machines_kernel_replays_them() {
         }
         match unmounted {
             Ok(unmounted) => unmounted.expect("it is not in use"),
-            // whether it can mount at all is told by a filesystem of its own age
-            Err(why) if case.name == "usual" => return missing(&format!("mounting by a loop device: {why}")),
             Err(_) if case.name == "now" => continue,
             Err(why) => panic!("{}: {why}", case.name),
         }
