@@ -31,7 +31,7 @@ impl BlockReservations {
             inobt_levels: u64::from(levels.inobt),
             finobt: geometry.features.has_finobt(),
             dir_blocks: 1 << (geometry.directory.blklog - geometry.blocklog),
-            depth: u64::try_from(DA_NODE_MAXDEPTH).unwrap_or(u64::MAX),
+            depth: u64::from(DA_NODE_MAXDEPTH),
             data_levels: u64::from(levels.bmbt_data),
             attr_levels: u64::from(levels.bmbt_attr),
             rmap_levels: u64::from(levels.rmapbt),

@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn all_bytes_come_in_order() {
-        let bytes: Vec<u8> = (0..3 * CHUNK + 77).map(|at| (at / 256 ^ at).to_le_bytes()[0]).collect();
+        let bytes: Vec<u8> = (0..3 * CHUNK + 77).map(|at| ((at / 256) ^ at).to_le_bytes()[0]).collect();
         for (len, most) in
             [(0, 1), (1, 9), (CHUNK, 1000), (CHUNK + 1, CHUNK), (2 * CHUNK, usize::MAX), (bytes.len(), 7777)]
         {

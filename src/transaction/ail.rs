@@ -48,6 +48,11 @@ impl Ail {
         self.order.first().map(|(lsn, _)| *lsn)
     }
 
+    /// Whether nothing is needed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
     /// The items, those of the oldest checkpoint first.
     pub(super) fn items(&self) -> impl Iterator<Item = (Lsn, Kept)> + '_ {
         self.order.iter().copied()

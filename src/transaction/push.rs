@@ -3,7 +3,7 @@
 use super::ail::Kept;
 use super::format::Formatter;
 use super::store::Store;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::geometry::Lsn;
 use crate::geometry::reservation::Reservation;
 use crate::journal::{CheckpointItem, ItemKey, TakenCheckpoint};
@@ -84,9 +84,13 @@ impl Store {
     /// Writes everything to its place and ends the journal with an unmount record.
     ///
     /// # Errors
-    /// `Io`: the journal is whole, and dirty.
+    /// `Io`, and `Usage` when an operation failed between two of its transactions: the journal is whole, and dirty.
     pub fn close(mut self) -> Result<()> {
         self.quiesce()?;
+        if !self.ail.is_empty() {
+            // who replays the journal finishes it
+            return Err(Error::Usage("an operation was not finished: the journal is left dirty".to_owned()));
+        }
         let counters = self.counters;
         if self.is_changed() {
             let mut transaction = self.begin(Reservation { ..self.reservations.sb }, 0)?;

@@ -18,6 +18,9 @@ const REGULAR: u16 = 0o100_000;
 /// Mode of a symbolic link.
 const SYMLINK: u16 = 0o120_777;
 
+/// Names with what they lead to.
+type Entries = Vec<(Vec<u8>, Ino)>;
+
 /// Carries out changes on a volume.
 pub struct Editor<'v> {
     pub(super) volume: &'v mut Volume,
@@ -164,7 +167,7 @@ impl<'v> Editor<'v> {
     }
 
     /// The entries of a directory, without dots.
-    fn entries(&self, dir: Ino) -> Result<Vec<(Vec<u8>, Ino)>> {
+    fn entries(&self, dir: Ino) -> Result<Entries> {
         let inode = self.volume.store().inode(dir)?;
         let mut entries = Vec::new();
         let mut damage = None;
@@ -283,7 +286,7 @@ impl<'v> Editor<'v> {
     }
 }
 
-fn entries_of(stack: &mut [(Ino, Vec<(Vec<u8>, Ino)>)]) -> &mut Vec<(Vec<u8>, Ino)> {
+fn entries_of(stack: &mut [(Ino, Entries)]) -> &mut Entries {
     &mut stack.last_mut().expect("invariant: the stack is not empty here").1
 }
 
