@@ -1,5 +1,6 @@
 //! Journals that this program writes, judged by others: `xfs_logprint -t` 7.2 reads each of them, and Linux replays them.
 
+#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // sizes and patterns of test files
 #![allow(clippy::print_stdout, reason = "a test's report is its output")]
 
 #[allow(dead_code, reason = "shared with the other oracle tests")]

@@ -1,6 +1,7 @@
 //! Populated images judged from outside: `xfs_repair -n` of xfsprogs 7.2 finds nothing, this machine's kernel shows what the
 //! source folder has and works on in them, and a guest with Linux 7.3 scrubs them.
 
+#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // sizes and patterns of test files
 #![allow(clippy::print_stdout, reason = "a test's report is its output")]
 
 #[path = "forms/populate.rs"]

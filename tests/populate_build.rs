@@ -1,5 +1,7 @@
 //! Images built by the library are read back, and what fails leaves nothing that looks finished.
 
+#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // sizes and patterns of test files
+
 #[allow(dead_code, reason = "shared with the other tests of populate")]
 #[path = "populate/image.rs"]
 mod image;
@@ -46,7 +48,6 @@ fn everything_is_read_back_from_every_kind_of_filesystem() {
             Ok(content)
         });
         summary.unwrap_or_else(|error| panic!("{}: {error}", wish.name));
-        println!("{}", wish.name);
         compare(&device, &kept.expect("built"), &bytes);
     }
 }

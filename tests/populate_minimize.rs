@@ -1,5 +1,7 @@
 //! The smallest image of a tree: over many trees, one block less does not hold it.
 
+#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // sizes and patterns of test files
+
 #[allow(dead_code, reason = "shared with the other tests of populate")]
 #[path = "populate/image.rs"]
 mod image;
