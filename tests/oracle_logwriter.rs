@@ -7,6 +7,7 @@
 #[path = "oracle/reference.rs"]
 mod reference;
 
+#[allow(clippy::cast_possible_truncation, reason = "shared with the tests of forms, of patterns of bytes")]
 #[path = "forms/populate.rs"]
 mod populate;
 

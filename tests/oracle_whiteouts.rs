@@ -173,7 +173,7 @@ fn without_journal(image: &Path) -> Vec<u8> {
     let device = Arc::new(FileDevice::open(image, OpenFile::READ).expect("the file can be opened"));
     let image = Image::open(ImageDevices::of_data(device), SearchEffort::Guesses).expect("a filesystem");
     let area = LogArea::new(image.data(), image.geometry()).expect("a sound log");
-    let log = area.start().0 as usize * 512;
+    let log = usize::try_from(area.start().0).expect("a small image") * 512;
     bytes[log..log + area.blocks() as usize * 512].fill(0);
     let (superblock, _) = RawSuperblock::prefix_mut(&mut bytes).expect("a sector");
     (superblock.lsn, superblock.crc) = (0.into(), 0.into());
