@@ -40,6 +40,8 @@ struct Kept {
     blocks: HashMap<Key, (Block, u64)>,
     /// Keys by the time of their last use.
     uses: BTreeMap<u64, Key>,
+    /// Keys by the place where each of their fragments starts.
+    places: BTreeMap<(DeviceRole, u64), Vec<Key>>,
     bytes: usize,
     clock: u64,
 }
@@ -253,6 +255,9 @@ impl Kept {
         self.clock += 1;
         self.bytes += block.bytes().len();
         self.uses.insert(self.clock, key.clone());
+        for fragment in &key.fragments {
+            self.places.entry((key.device, fragment.daddr.0)).or_default().push(key.clone());
+        }
         self.blocks.insert(key, (block.clone(), self.clock));
         while self.bytes > capacity {
             let Some((_, oldest)) = self.uses.pop_first() else { break };
@@ -264,20 +269,32 @@ impl Kept {
         if let Some((block, last)) = self.blocks.remove(key) {
             self.uses.remove(&last);
             self.bytes -= block.bytes().len();
+            for fragment in &key.fragments {
+                let place = (key.device, fragment.daddr.0);
+                if let Some(keys) = self.places.get_mut(&place) {
+                    keys.retain(|kept| kept != key);
+                    if keys.is_empty() {
+                        self.places.remove(&place);
+                    }
+                }
+            }
         }
     }
 
     /// Blocks that share bytes with one that is written, of whatever kind they were read as, are out of date.
     fn forget_overlapping(&mut self, written: &Request) {
-        let overlaps = |a: &Fragment, b: &Fragment| {
-            let end = |fragment: &Fragment| fragment.daddr.0 + u64::from(fragment.len).div_ceil(512);
-            a.daddr.0 < end(b) && b.daddr.0 < end(a)
-        };
-        let stale: Vec<Key> = (self.blocks.keys())
-            .filter(|key| key.device == written.device)
-            .filter(|key| key.fragments.iter().any(|a| written.fragments.iter().any(|b| overlaps(a, b))))
-            .cloned()
-            .collect();
+        let end = |fragment: &Fragment| fragment.daddr.0 + u64::from(fragment.len).div_ceil(512);
+        let mut stale: Vec<Key> = Vec::new();
+        for fragment in &written.fragments {
+            // no fragment that is kept is longer than the longest block
+            let first = fragment.daddr.0.saturating_sub(LONGEST_BLOCK / 512);
+            let near = self.places.range((written.device, first)..(written.device, end(fragment)));
+            let keys = near.flat_map(|(_, keys)| keys);
+            let overlaps = |key: &&Key| {
+                key.fragments.iter().any(|kept| kept.daddr.0 < end(fragment) && fragment.daddr.0 < end(kept))
+            };
+            stale.extend(keys.filter(overlaps).cloned());
+        }
         stale.iter().for_each(|key| self.drop_key(key));
     }
 }
