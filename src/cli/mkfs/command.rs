@@ -118,7 +118,9 @@ fn flags() -> Vec<Arg> {
         text("owner", "UID:GID", "Let everything belong to this user and group").long("owner"),
         text("map", "FILE", "Set owners and modes, and make devices, as the lines of FILE say").long("map"),
         flag("minimize", "Make the image as small as its files allow").long("minimize"),
-        text("headroom", "BYTES|N%", "With --minimize: leave so much space free").long("headroom"),
+        text("headroom", "BYTES|N%", "With --minimize: leave so much space free")
+            .long("headroom")
+            .allow_hyphen_values(true),
         text("target", "kernel=X.Y[,grub=X.Y]", "Only use features that this kernel, and this GRUB, can use")
             .long("target"),
         flag("dry-run", "Say what would be made, and make nothing").long("dry-run"),
