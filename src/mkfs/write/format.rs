@@ -85,7 +85,7 @@ pub fn format(
 /// The same but for the last step: the filesystem can be filled before its primary superblock is written.
 ///
 /// # Errors
-/// As for [`format`].
+/// As for [`format()`].
 pub fn prepare(
     layout: &Layout,
     data: &dyn Device,

@@ -41,7 +41,7 @@ const BEHIND_DEVICE: u8 = 1;
 /// lets them. The link count is 1, of a directory 2, of an unnamed one 0.
 ///
 /// # Errors
-/// As [`super::allocate`].
+/// As [`super::allocate()`].
 pub fn create(tx: &mut Transaction<'_>, parent: Ino, new: &NewInode) -> Result<Ino> {
     let kind = FileType::from_mode(new.mode);
     let kind = kind.ok_or_else(|| Error::Usage(format!("mode {:o} names no type of file", new.mode)))?;

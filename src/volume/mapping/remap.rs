@@ -16,7 +16,7 @@ use crate::volume::space;
 /// Maps blocks that the file owns from now on, where there was a hole.
 ///
 /// # Errors
-/// `Corrupt` when there is none, or the extent lies outside the filesystem; else as [`super::grow`].
+/// `Corrupt` when there is none, or the extent lies outside the filesystem; else as [`super::grow()`].
 pub fn map(tx: &mut Transaction<'_>, ino: Ino, fork: ForkKind, extent: Extent) -> Result<()> {
     let failed = |field, rule| {
         let place = Place { inode: Some(ino.0), ..Place::default() };
@@ -44,7 +44,7 @@ pub fn map(tx: &mut Transaction<'_>, ino: Ino, fork: ForkKind, extent: Extent) -
 /// Returns how many blocks of the range, at its end, are left to be looked at; 0 when it is done.
 ///
 /// # Errors
-/// As [`super::grow`].
+/// As [`super::grow()`].
 pub fn convert(
     tx: &mut Transaction<'_>,
     ino: Ino,

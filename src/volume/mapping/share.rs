@@ -182,7 +182,7 @@ pub fn first_shared(tx: &Transaction<'_>, ino: Ino, at: FileBlock, count: u64) -
 /// shared. What they hold is the affair of the caller, who fills the new blocks before the transaction commits.
 ///
 /// # Errors
-/// As [`super::grow`].
+/// As [`super::grow()`].
 pub fn own(tx: &mut Transaction<'_>, ino: Ino, at: FileBlock, count: u64) -> Result<Option<Owned>> {
     let Some(shared) = first_shared(tx, ino, at, count)? else { return Ok(None) };
     let mut open = OpenFork::open(tx, ino, ForkKind::Data, shared.startoff, end_of(&shared))?;
