@@ -23,6 +23,7 @@ pub struct Listing {
     pub damage: Vec<String>,
     /// How many directories there are of each form.
     pub dir_forms: BTreeMap<String, usize>,
+    attributes: BTreeMap<Ino, String>,
     /// How many attribute forks there are of each form.
     pub attr_forms: BTreeMap<String, usize>,
     /// How many data forks there are of each form.
@@ -279,7 +280,17 @@ impl Pieces {
     }
 }
 
+/// The attributes of a file; with thousands of links it has as many parent pointers to pass over, so they are read once.
 fn attributes(image: &Image, inode: &Inode, path: &str, listing: &mut Listing) -> String {
+    if let Some(known) = listing.attributes.get(&inode.ino) {
+        return known.clone();
+    }
+    let read = read_attributes(image, inode, path, listing);
+    listing.attributes.insert(inode.ino, read.clone());
+    read
+}
+
+fn read_attributes(image: &Image, inode: &Inode, path: &str, listing: &mut Listing) -> String {
     let Some(attributes) = Attributes::open(&image.blocks, inode).expect("attribute forks are sound") else {
         return "-".to_owned();
     };
