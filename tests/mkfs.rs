@@ -168,7 +168,7 @@ fn errors_name_the_option_and_what_is_allowed() {
         (&["-m", "crc=0,rmapbt=1"], "-m rmapbt needs -m crc=1"),
         (&["-r", "size=1g"], "-r size needs a realtime device: -r rtdev"),
         (&["-d", "su=64k"], "-d su and -d sw must be given together"),
-        (&["-p", "x"], "-p: filling a filesystem while it is made is not supported yet"),
+        (&["-p", "x"], "x: No such file or directory"),
         (&["-L", "thirteenchars"], "-L thirteenchars: 13 bytes; allowed: up to 12 bytes"),
         (&["-X"], "-X"),
         (&["--target", "kernel=abc"], "--target kernel=abc: 'abc' is not a kernel release"),
